@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
-.PHONY: faults bench bench-airflow bench-dlt bench-dlt-sink bench-folder bench-frames bench-intervals bench-many bench-nats bench-observability bench-rabbitmq bench-scaling bench-search clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
+.PHONY: faults bench bench-airflow bench-dlt bench-dlt-sink bench-folder bench-frames bench-http bench-intervals bench-many bench-nats bench-observability bench-rabbitmq bench-scaling bench-search clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
 .PHONY: test-docs test-executors test-preview test-security test-security-cases test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
@@ -210,6 +210,9 @@ bench-dlt-sink: $(VENV)/.ready  ## records per second of DltSink into DuckDB, fi
 
 bench-rabbitmq: $(VENV)/.ready  ## messages per second of RabbitMQ's sources and sink beside the client alone, on a real server (RECORDS=100000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_rabbitmq.py --records $${RECORDS:-100000} --rounds $${ROUNDS:-3}
+
+bench-http: $(VENV)/.ready  ## records per second of HttpSource and HttpSink beside the client alone, on a server in Python (RECORDS=20000 ROUNDS=3)
+	$(BIN)/python tests/benchmarks/bench_http.py --records $${RECORDS:-20000} --rounds $${ROUNDS:-3}
 
 bench-nats: $(VENV)/.ready  ## messages per second of NATS JetStream's sources and sink beside the client alone, on a real server (RECORDS=100000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_nats.py --records $${RECORDS:-100000} --rounds $${ROUNDS:-3}

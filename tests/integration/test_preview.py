@@ -24,6 +24,7 @@ from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
 from support.dlt_targets import DuckDbTarget
 from support.eventually import LIMIT
 from support.gcs_server import gcs_server
+from support.http_server import HttpServer, ItemList
 from support.kafka import Kafka
 from support.metric_targets import Answer, answering
 from support.nats_server import NatsServer
@@ -181,6 +182,13 @@ def prometheus(lab: Lab) -> dict[str, str]:
     return {"topic": "metrics", "targets": address, "scrape.interval.ms": "1000", "scrape.timeout.ms": "1000"}
 
 
+def http_list(lab: Lab) -> dict[str, str]:
+    server: HttpServer = lab.request.getfixturevalue("http_items")
+    own = {"http.response.list.pointer": "/items", "http.response.record.offset.pointer": "key=/id, timestamp=/updated"}
+    schemaless = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+    return {"http.request.url": f"{server.url}/none", "kafka.topic": "items", **own, **schemaless}
+
+
 def rabbit(kind: str) -> Callable[[Lab], Config]:
     """Return the maker of a config that names a queue of a kind with three messages."""
 
@@ -291,6 +299,10 @@ CASES: Mapping[str, Case] = {
     ),
     "Hdfs3Sink": Case(HDFS3, target='{"id":1,"name":"n1"}'),
     "HdfsSink": Case(HDFS, target='{"id":1,"name":"n1"}'),
+    "HttpSink": Case(
+        lambda _lab: {"http.url": "http://127.0.0.1:9/x"}, target='POST http://127.0.0.1:9/x {"id":1,"name":"n1"}', long=False
+    ),
+    "HttpSource": Case(http_list),
     "IcebergCompaction": Case(compaction("iceberg"), 0, not_started="rewrites small files"),
     "IcebergSink": Case(into_tables("iceberg")),
     "IcebergSource": Case(tables("iceberg")),
@@ -330,8 +342,15 @@ CASES: Mapping[str, Case] = {
     "TabularIcebergSink": Case(into_tables("iceberg")),
     "TextSink": Case(local_files, target="Struct{id=1,name=n1}"),
     "VerifiableSink": Case(lambda _lab: {}),
+    "WebhookSource": Case(lambda _lab: {"topic": "t"}, 0, not_started="it listens on a port", long=False),
     "VerifiableSource": Case(lambda _lab: {"topic": "verifiable"}),
 }
+
+
+@pytest.fixture(scope="module")
+def http_items() -> Iterator[HttpServer]:
+    with HttpServer(ItemList(3)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

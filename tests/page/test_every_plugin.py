@@ -108,6 +108,8 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "mqtt.server.uri": "tcp://absent.invalid:1883",
         "mqtt.topics": "plant/#",
         "kafka.topic": "plant",
+        "http.url": "http://absent.invalid/items",
+        "http.request.url": "http://absent.invalid/items",
         "nats.streams": "S",
         "nats.stream": "S",
         "nats.consumer": "c",

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from sluiceway.api import SourceRecord
+from sluiceway.connectors.http.webhook import WebhookSourceTask
 from sluiceway.connectors.observability.otlp import OtlpSourceTask
 from sluiceway.connectors.observability.statsd import StatsdSourceTask
 from sluiceway.runtime.memory import MemorySourceContext
@@ -20,11 +21,13 @@ HOST = "127.0.0.1"
 PATH = "/v1/metrics"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
+Listener = OtlpSourceTask | StatsdSourceTask | WebhookSourceTask
+
 
 class Running:
     """A task and its context. ``records`` are all that were polled, ``acknowledged`` those that Kafka has."""
 
-    def __init__(self, task: OtlpSourceTask | StatsdSourceTask, config: Mapping[str, str]) -> None:
+    def __init__(self, task: Listener, config: Mapping[str, str]) -> None:
         self.context = MemorySourceContext(config)
         self.records: list[SourceRecord] = []
         self.acknowledged: list[SourceRecord] = []
@@ -83,8 +86,14 @@ def statsd(**config: str) -> Iterator[Running]:
     yield from _running(StatsdSourceTask(), "statsd.", config)
 
 
-def _running(task: OtlpSourceTask | StatsdSourceTask, prefix: str, config: Mapping[str, str]) -> Iterator[Running]:
-    common = ("errors", "metric")
+@contextmanager
+def webhook(**config: str) -> Iterator[Running]:
+    """Run a task of WebhookSource, like ``otlp``."""
+    yield from _running(WebhookSourceTask(), "webhook.", config)
+
+
+def _running(task: Listener, prefix: str, config: Mapping[str, str]) -> Iterator[Running]:
+    common = ("errors", "metric", "topic")
     keys = {key.replace("_", "."): value for key, value in config.items()}
     own = {key if key.startswith(common) else f"{prefix}{key}": value for key, value in keys.items()}
     made = Running(task, {"topic": "t", f"{prefix}port": "0", **own})

@@ -1,16 +1,21 @@
-"""Trust and key stores of connectors that speak https: their keys, and the context of connections."""
+"""Keys of trust and key stores, the context of https, and the pauses that answers ask for, of connectors that speak HTTP."""
 
 from __future__ import annotations
 
 import functools
+import math
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import revealed
 from sluiceway.errors import ConfigError
 from sluiceway.java.keystores import load_identity, private_identity, read_store, store_type, trust_store
+
+_LONGEST_PAUSE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,19 @@ def lasting_failure(error: BaseException, location: str, urls: str) -> str | Non
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
         return f"It does not speak TLS. Begin its URL in {urls} with http:// if that is meant."
     return None
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds of ``Retry-After``, which may be a number or a date; 0 without it, and at most five minutes."""
+    given = headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(given)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(given) - datetime.now(timezone.utc)).total_seconds()
+        except (TypeError, ValueError):
+            return 0.0
+    return min(max(seconds, 0.0), _LONGEST_PAUSE) if math.isfinite(seconds) else 0.0
 
 
 def _load_identity(context: ssl.SSLContext, keys: dict[str, str], prefix: str) -> None:

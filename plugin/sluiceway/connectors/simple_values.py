@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -28,3 +30,15 @@ def simple_bytes(value: Any) -> bytes | None:
 def record_name(record: SinkRecord) -> str:
     """Return what names a record in errors."""
     return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
+
+
+def repeats(records: Sequence[SinkRecord]) -> dict[int, int]:
+    """Return the numbers, from 1, of further records that transforms have made of one message, by the records' identities."""
+    counts: Counter[tuple[Any, ...]] = Counter()
+    found: dict[int, int] = {}
+    for record in records:
+        message = (*record.original_topic_partition, record.original_kafka_offset)
+        if counts[message]:
+            found[id(record)] = counts[message]
+        counts[message] += 1
+    return found

@@ -85,6 +85,17 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "SingerSource": {"singer.tap": "{}/tap", "singer.config": "{{}}"},
     "DltSink": {"dlt.destination": "postgres", "dlt.destination.args": '{{"credentials": "postgresql://u:p@127.0.0.1:1/d"}}'},
     "DltSource": {"dlt.source": "no.such.module.function"},
+    "HttpSink": {"http.url": "https://127.0.0.1:1/x", "http.ssl.truststore.location": "{}/ca.pem"},
+    "HttpSource": {
+        "http.request.url": "https://127.0.0.1:1/x",
+        "kafka.topic": "t",
+        "http.ssl.truststore.location": "{}/ca.pem",
+    },
+    "WebhookSource": {
+        "topic": "t",
+        "webhook.ssl.certificate.location": "{}/a.pem",
+        "webhook.ssl.key.location": "{}/b.pem",
+    },
     "NatsConsumerSource": {**_NATS, "nats.stream": "S", "nats.consumer": "c", "nats.credentials.file": "{}/me.creds"},
     "NatsStreamSource": {**_NATS, "nats.streams": "S"},
     "NatsSink": _NATS,

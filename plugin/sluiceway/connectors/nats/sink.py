@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from sluiceway.connectors.nats.jetstream import streams_of
 from sluiceway.connectors.nats.messages import HEADERS, OWN_HEADERS
 from sluiceway.connectors.nats.publisher import MESSAGE_ID, Publication, Publisher, size_of
 from sluiceway.connectors.nats.session import Session, UnreachableError
-from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.connectors.simple_values import record_name, repeats, simple_bytes
 from sluiceway.data import java_text
 from sluiceway.errors import ConnectError, DataError
 
@@ -127,7 +126,7 @@ class NatsSinkTask(BatchSinkTask[Publication]):
             publisher.close()
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        self._repeats = _repeats(records)
+        self._repeats = repeats(records)
         super().put(records)
 
     def prepare(self, record: SinkRecord) -> Publication:
@@ -172,18 +171,6 @@ class NatsSinkTask(BatchSinkTask[Publication]):
     def metrics(self) -> Mapping[str, float]:
         """Return also how often a connection was opened."""
         return {**super().metrics(), "connections-opened": self._connections}
-
-
-def _repeats(records: Sequence[SinkRecord]) -> dict[int, int]:
-    """Return the numbers, from 1, of further records that transforms have made of one message, by the records' identities."""
-    counts: Counter[tuple[Any, ...]] = Counter()
-    found: dict[int, int] = {}
-    for record in records:
-        message = (*record.original_topic_partition, record.original_kafka_offset)
-        if counts[message]:
-            found[id(record)] = counts[message]
-        counts[message] += 1
-    return found
 
 
 def filled_subject(template: str, record: SinkRecord) -> str:

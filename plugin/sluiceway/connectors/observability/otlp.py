@@ -5,20 +5,22 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
 
-from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.listening.buffer import Buffer, Losses
+from sluiceway.connectors.listening.deliveries import Delivery, DeliveryRecord, DeliveryTask, not_now
+from sluiceway.connectors.listening.http_server import Answer, HttpListener, Limits, RefusedError, Request
+from sluiceway.connectors.listening.keys import ListeningConnector
+from sluiceway.connectors.listening.login import has_login
 from sluiceway.connectors.observability import otlp_config as keys
-from sluiceway.connectors.observability.buffer import Batch, Buffer, Losses
-from sluiceway.connectors.observability.listening import ListeningConnector
-from sluiceway.connectors.observability.otlp_config import OtlpOptions, otlp_options
+from sluiceway.connectors.observability.otlp_config import JSON, PROTOBUF, OtlpOptions, otlp_options
 from sluiceway.connectors.observability.otlp_points import OtlpPoints, Received, TooLargeError
-from sluiceway.connectors.observability.otlp_server import JSON, PATH, Answer, OtlpServer, RefusedError
 from sluiceway.connectors.observability.records import METRIC_SCHEMA
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.errors import ConfigError, ConnectError, MissingToolError
+from sluiceway.errors import ConfigError, MissingToolError
 from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
@@ -27,47 +29,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_WAIT_SECONDS = 1.0
-_RETRY_SECONDS = 1
+PATH = "/v1/metrics"
 _CODES = {401: 16, 404: 5, 405: 12, 413: 8, 503: 14}
 """The codes of gRPC by HTTP statuses; others are of invalid arguments."""
 _INVALID_ARGUMENT = 3
+Points = Delivery[Received]
+"""The points of a request."""
 _TIMESTAMP = next(field.index for field in METRIC_SCHEMA.fields if field.name == "timestamp")
-
-
-class Request(Batch[Received]):
-    """The points of a request, until Kafka has them. ``ended`` is set then, or when the task stops, with ``delivered`` False."""
-
-    __slots__ = ("delivered", "ended", "left")
-
-    def __init__(self, items: Sequence[Received], size: int, at: int) -> None:
-        super().__init__(items, size, at)
-        self.left = len(items)
-        self.ended = threading.Event()
-        self.delivered = False
-
-    def acknowledge(self) -> bool:
-        """Count a record that Kafka has. Return True for the last one. Called by the task's thread."""
-        self.left -= 1
-        if self.left:
-            return False
-        self.delivered = True
-        self.ended.set()
-        return True
-
-
-class PointRecord(SourceRecord):
-    """A record that knows its request."""
-
-    __slots__ = ("request",)
-
-    request: Request
 
 
 class OtlpReceiver:
     """Answers requests, on the threads of their connections: decodes them, and puts their points into the buffer."""
 
-    def __init__(self, options: OtlpOptions, buffer: Buffer[Request], refusals: Losses, wake: Callable[[], None]) -> None:
+    noun = "metrics"
+
+    def __init__(self, options: OtlpOptions, buffer: Buffer[Points], refusals: Losses, wake: Callable[[], None]) -> None:
         self._options = options
         self._buffer = buffer
         self._refusals = refusals
@@ -76,27 +52,42 @@ class OtlpReceiver:
         self._messages = Messages()
         self.counts = {"requests": 0, "requests-refused": 0, "points-received": 0, "points-rejected": 0}
 
-    def receive(self, body: bytes, kind: str) -> Answer:
+    def check(self, request: Request) -> None:
+        """Check path, login, and type of a request. Raises RefusedError."""
+        if urlsplit(request.target).path != PATH:
+            raise RefusedError(404, f"nothing is at this path: metrics are posted to {PATH}")
+        wanted, headers = self._options.authorization, request.headers
+        if wanted is not None and not has_login(headers, *wanted):
+            raise RefusedError(
+                401, "the request's credentials are not those of this server", ("WWW-Authenticate", wanted[0].capitalize())
+            )
+        if headers.get_content_type() not in (PROTOBUF, JSON) or "Content-Type" not in headers:
+            raise RefusedError(415, f"Content-Type must be {PROTOBUF} or {JSON}")
+
+    def answer(self, request: Request, body: bytes) -> Answer:
         """Answer a body. Raises RefusedError for one that cannot be read, or not now."""
-        at = time.time_ns() // 1_000_000
+        at, kind = time.time_ns() // 1_000_000, _kind_of(request)
         with self._decoding:  # one at a time: the memory for it is many times the body
             self.counts["requests"] += 1
             points = self._points(self._messages.request(body, kind), at)
-            request = Request(points.items, points.size, at)
-            if request.items and not self._buffer.put(request):
-                self._refuse(len(request.items), "the server is stopping" if self._buffer.closed else "the buffer is full")
+            number = len(points.items)
+            delivery = Delivery(points.items, points.size, at)
+            if number and not self._buffer.put(delivery):
+                self._refuse(number, "the server is stopping" if self._buffer.closed else "the buffer is full")
             self.counts["points-rejected"] += points.rejected
-        if request.items:
+        if number:
             self._wake()
             if self._options.delivered:
-                self._await(request)
+                self._await(delivery, number)
             with self._decoding:
-                self.counts["points-received"] += len(request.items)
-        return Answer(200, self._messages.response(points.rejected, points.reason, kind))
+                self.counts["points-received"] += number
+        return Answer(200, self._messages.response(points.rejected, points.reason, kind), kind)
 
-    def explain(self, status: int, reason: str, kind: str) -> bytes:
-        """Return the body of an error: a google.rpc.Status."""
-        return self._messages.status(_CODES.get(status, _INVALID_ARGUMENT), reason, kind)
+    def explain(self, request: Request, error: RefusedError) -> Answer:
+        """Return the answer of an error: a google.rpc.Status."""
+        kind = JSON if request.method == "GET" else _kind_of(request)
+        body = self._messages.status(_CODES.get(error.status, _INVALID_ARGUMENT), error.reason, kind)
+        return Answer(error.status, body, kind)
 
     def _points(self, request: ExportMetricsServiceRequest, at: int) -> OtlpPoints:
         buffer = self._buffer
@@ -111,17 +102,21 @@ class OtlpReceiver:
         except TooLargeError as error:
             raise RefusedError(413, f"the request {error}") from error
 
-    def _await(self, request: Request) -> None:
-        if not request.ended.wait(self._options.timeout):
-            self._buffer.withdraw(request)  # or the client's next attempt would be a second copy for certain
-        if not request.delivered:
+    def _await(self, delivery: Points, number: int) -> None:
+        if not delivery.ended.wait(self._options.timeout):
+            self._buffer.withdraw(delivery)  # or the client's next attempt would be a second copy for certain
+        if not delivery.delivered:
             with self._decoding:
-                self._refuse(len(request.items), "Kafka has not acknowledged the points in time")
+                self._refuse(number, "Kafka has not acknowledged the points in time")
 
     def _refuse(self, points: int, why: str) -> NoReturn:
         self.counts["requests-refused"] += 1
         self._refusals.add(points)
-        raise RefusedError(503, f"{why}: send the request again", ("Retry-After", str(_RETRY_SECONDS)))
+        raise not_now(why)
+
+
+def _kind_of(request: Request) -> str:
+    return JSON if request.headers.get_content_type() == JSON else PROTOBUF
 
 
 class Messages:
@@ -168,105 +163,53 @@ class Messages:
         return self._json.MessageToJson(message, indent=None).encode() if kind == JSON else message.SerializeToString()
 
 
-class OtlpSourceTask(SourceTask):
+class OtlpSourceTask(DeliveryTask[Received]):
     """Listens for points, and returns them as records without offsets."""
 
-    _server: OtlpServer | None = None
-
     def start(self, config: Mapping[str, str]) -> None:
-        self._options = options = otlp_options(config)
+        options = otlp_options(config)
         own = options.listening
-        self._buffer: Buffer[Request] = Buffer(own.buffer_items, own.buffer_bytes)
-        self._refusals = Losses(
+        buffer: Buffer[Points] = Buffer(own.buffer_items, own.buffer_bytes)
+        refusals = Losses(
             f"Clients were asked to send %d points again: the buffer was full ({keys.POINTS}, {keys.BYTES}), or Kafka did not "
             "acknowledge them in time"
         )
-        self._receiver = OtlpReceiver(options, self._buffer, self._refusals, self.context.wake)
-        self._unacknowledged: set[Request] = set()
+        self._topic = own.topic
         self._lost = 0
-        server = OtlpServer(options, self._receiver.receive, self._receiver.explain)
-        server.start()
-        self._server = server
+        self._receiver = receiver = OtlpReceiver(options, buffer, refusals, self.context.wake)
+        limits = Limits(options.body_bytes, keys.BODY_BYTES, keys.PORT)
+        server = HttpListener(own, limits, receiver, options.tls())
+        self.listen(server, buffer, refusals, delivered=options.delivered)
         scheme = "http" if options.certificate is None else "https"
         log.info("Listening for OTLP on %s://%s:%d%s", scheme, own.host, server.port, PATH)
 
-    @property
-    def port(self) -> int:
-        """The port that the task listens on."""
-        return self._started().port
+    def record(self, item: Received, delivery: Points) -> DeliveryRecord[Received]:
+        key, value = item
+        # Brokers refuse times that are far in the future: a client's clock must not fail the task.
+        at = min(value.values_[_TIMESTAMP], delivery.at)
+        return DeliveryRecord(None, None, self._topic, value, METRIC_SCHEMA, key, STRING_SCHEMA, timestamp=at)
 
-    def poll(self) -> Sequence[SourceRecord] | None:
-        server = self._started()
-        self._refusals.say()
-        if server.failure is not None:
-            raise ConnectError(f"The listener has ended: {server.failure!r}") from server.failure
-        requests = self._buffer.take()
-        if not requests and not self._unacknowledged:  # returning at once, the runtime waits for acknowledgements
-            self.context.wait(_WAIT_SECONDS)
-            requests = self._buffer.take()
-        return self._taken(requests)
-
-    def drain(self) -> Sequence[SourceRecord] | None:
-        return self._taken(self._buffer.close())
-
-    def _taken(self, requests: Sequence[Request]) -> list[SourceRecord] | None:
-        if self._options.delivered:
-            self._unacknowledged.update(requests)
-        return [record for request in requests for record in self._records(request)] or None
-
-    def _records(self, request: Request) -> list[SourceRecord]:
-        topic, schema, key_schema = self._options.listening.topic, METRIC_SCHEMA, STRING_SCHEMA
-        records: list[SourceRecord] = []
-        for key, value in request.items:
-            # Brokers refuse times that are far in the future: a client's clock must not fail the task.
-            at = min(value.values_[_TIMESTAMP], request.at)
-            record = PointRecord(None, None, topic, value, schema, key, key_schema, timestamp=at)
-            record.request = request
-            records.append(record)
-        return records
-
-    def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
-        if isinstance(record, PointRecord) and record.request.acknowledge():
-            self._unacknowledged.discard(record.request)
+    def dropped(self, items: int) -> None:
+        self._lost += items
+        log.warning(
+            "%d points are lost: they were answered with success, and the task has ended. %s=%s loses none.",
+            items,
+            keys.ACKNOWLEDGE,
+            keys.DELIVERED,
+        )
 
     def metrics(self) -> Mapping[str, float]:
         """Return the numbers of requests and points, of those that were refused, and of those that wait in the buffer."""
-        server = self._server
-        if server is None:
+        if self._server is None:
             return {}
         waiting, lost = self._buffer.items, self._lost
         return {
+            **super().metrics(),
             **self._receiver.counts,
             "points-waiting": waiting,
             "points-refused": self._refusals.total,
             "points-lost": lost,
-            "connections-refused": server.refused,
         }
-
-    def stop(self) -> None:
-        server = self._server
-        if server is None:
-            return
-        left = self._buffer.close()
-        for request in (*left, *self._unacknowledged):
-            request.ended.set()
-        self._unacknowledged.clear()
-        if left and not self._options.delivered:
-            lost = sum(len(request.items) for request in left)
-            self._lost += lost
-            log.warning(
-                "%d points are lost: they were answered with success, and the task has ended. %s=%s loses none.",
-                lost,
-                keys.ACKNOWLEDGE,
-                keys.DELIVERED,
-            )
-        server.stop()
-        self._refusals.say(at_once=True)
-
-    def _started(self) -> OtlpServer:
-        if self._server is None:
-            raise ConnectError("The task has not been started. Call start() first.")
-        return self._server
 
 
 class OtlpSourceConnector(ListeningConnector):

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import gzip
 import logging
-import math
-from collections.abc import Mapping
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import httpx
 
 from sluiceway import __version__
-from sluiceway.connectors.https import lasting_failure, tls_context
-from sluiceway.connectors.observability.otlp_server import PROTOBUF
+from sluiceway.connectors.https import lasting_failure, retry_after_seconds, tls_context
+from sluiceway.connectors.observability.otlp_config import PROTOBUF
 from sluiceway.connectors.observability.otlp_sink_config import COMPRESSION, ENDPOINTS, HEADERS, PREFIX, TIMEOUT_MS, SinkOptions
 from sluiceway.errors import ConfigError, ConnectError, shortened
 
@@ -22,7 +18,6 @@ _BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _TIMEOUT, _TOO_LARGE, _UNPROCESSABLE = 
 _TOO_MANY, _SERVER_ERROR = 429, 500
 _OF_CONTENT = (_BAD_REQUEST, _TOO_LARGE, _UNPROCESSABLE)
 _MOST_TEXT = 500
-_LONGEST_PAUSE = 300.0
 _ADVICE = {
     _UNAUTHORIZED: f"Check {HEADERS}.",
     _FORBIDDEN: f"What {HEADERS} logs in as needs the right to write metrics.",
@@ -109,7 +104,7 @@ class OtlpClient:
                 if isinstance(error, httpx.ReadTimeout):
                     problem = f"{problem}. Raise {TIMEOUT_MS} if it needs longer for a request."
             else:
-                self.retry_after = _seconds(answer.headers)
+                self.retry_after = retry_after_seconds(answer.headers)
                 if answer.status_code < _SERVER_ERROR and answer.status_code != _TIMEOUT:
                     return self._taken(url, answer)
                 problem = f"{url} is not ready: HTTP {answer.status_code}: {self._text(answer)}"
@@ -154,16 +149,3 @@ class OtlpClient:
         else:
             text = " ".join(answer.text.split())
         return shortened(text or answer.reason_phrase, _MOST_TEXT)
-
-
-def _seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds of ``Retry-After``, which may be a number or a date; 0 without it."""
-    given = headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(given)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(given) - datetime.now(timezone.utc)).total_seconds()
-        except (TypeError, ValueError):
-            return 0.0
-    return min(max(seconds, 0.0), _LONGEST_PAUSE) if math.isfinite(seconds) else 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +9,12 @@ from dataclasses import dataclass, field
 from sluiceway.config.definition import ConfigDef, ConfigValue, Importance
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import OneOf
-from sluiceway.connectors.observability import listening
-from sluiceway.connectors.observability.listening import Listening
+from sluiceway.connectors.listening import keys as listening
+from sluiceway.connectors.listening.keys import Listening
+from sluiceway.connectors.listening.login import basic_login, server_context
 from sluiceway.errors import ConfigError
 
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
 PREFIX = "otlp."
 PORT = "otlp.port"
 POINTS = "otlp.buffer.points"
@@ -93,13 +94,7 @@ class OtlpOptions:
         """Return the context of https; None for http. Reads the files. Raises ConfigError."""
         if self.certificate is None or self.key is None:
             return None
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        try:
-            context.load_cert_chain(self.certificate, self.key, self.key_password or "")  # empty: OpenSSL would ask at a terminal
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            why = f"The certificate and {KEY} {self.key} cannot be used: {error}"
-            raise ConfigError(CERTIFICATE, self.certificate, why) from error
-        return context
+        return server_context((CERTIFICATE, self.certificate), (KEY, self.key), self.key_password)
 
 
 def otlp_options(config: Mapping[str, str]) -> OtlpOptions:
@@ -138,5 +133,5 @@ def _authorization(values: Mapping[str, ConfigValue]) -> tuple[str, str] | None:
     if token is not None:
         return "bearer", token
     if user is not None:
-        return "basic", base64.b64encode(f"{user}:{password}".encode()).decode()
+        return basic_login(user, password)
     return None

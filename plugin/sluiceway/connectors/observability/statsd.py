@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.listening.buffer import Buffer, Losses
+from sluiceway.connectors.listening.keys import ListeningConnector
 from sluiceway.connectors.observability import statsd_config as keys
-from sluiceway.connectors.observability.buffer import Buffer, Losses
-from sluiceway.connectors.observability.listening import ListeningConnector
 from sluiceway.connectors.observability.records import METRIC_SCHEMA, Point, metric_struct
 from sluiceway.connectors.observability.statsd_aggregate import Aggregates
 from sluiceway.connectors.observability.statsd_config import statsd_options

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigDef, Importance
 from sluiceway.config.validators import OneOf
-from sluiceway.connectors.observability import listening
-from sluiceway.connectors.observability.listening import Listening
+from sluiceway.connectors.listening import keys as listening
+from sluiceway.connectors.listening.keys import Listening
 
 PREFIX = "statsd."
 PORT = "statsd.port"

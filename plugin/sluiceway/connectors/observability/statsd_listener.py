@@ -10,8 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from sluiceway.connectors.observability.buffer import Batch, Buffer, Losses
-from sluiceway.connectors.observability.listening import bound_socket
+from sluiceway.connectors.listening.buffer import Batch, Buffer, Losses
+from sluiceway.connectors.listening.keys import bound_socket
 from sluiceway.connectors.observability.statsd_config import PORT, TCP, UDP, StatsdOptions
 from sluiceway.errors import ConnectError
 

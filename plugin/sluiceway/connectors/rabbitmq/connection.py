@@ -14,7 +14,7 @@ from sluiceway.config.password import Password, revealed
 from sluiceway.config.validators import Check, EnumText, NonEmptyString, Range
 from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.https import Tls, stores_of, tls_keys
-from sluiceway.connectors.keys import text, whole
+from sluiceway.connectors.keys import refused_keys, text, whole
 from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
@@ -29,31 +29,6 @@ HEARTBEAT, RECOVERY = "rabbitmq.requested.heartbeat.seconds", "rabbitmq.network.
 PROTOCOL, TLS_PREFIX = "rabbitmq.security.protocol", "rabbitmq.https."
 TRUST = f"{TLS_PREFIX}ssl.truststore.location"
 CONNECTION = "Connection"
-
-
-def refused_keys(reasons: Mapping[str, str]) -> list[ConfigKey]:
-    """Return keys of Java connectors that have no counterpart, so that a config that sets one is refused with the reason."""
-
-    def refusal(reason: str) -> Check:
-        def refuse(name: str, value: ConfigValue) -> None:
-            if value:
-                raise ConfigError(name, None, f"has no counterpart: {reason}. Remove it")
-
-        return Check(refuse, "unset")
-
-    return [
-        ConfigKey(
-            name=name,
-            type=Type.STRING,
-            default=None,
-            validator=refusal(reason),
-            importance=Importance.LOW,
-            group=CONNECTION,
-            doc=f"Has no counterpart: {reason}.",
-            internal=True,
-        )
-        for name, reason in reasons.items()
-    ]
 
 
 def _check_hosts(name: str, value: ConfigValue) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, TopicPartition, WriteResult
 from sluiceway.config.definition import ConfigDef, ConfigValue, Importance, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString
-from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
-from sluiceway.connectors.rabbitmq.connection import CONNECTION_KEYS, RabbitConnector, Server, refused_keys, server_of
+from sluiceway.connectors.keys import flag, refused_keys, text, unreachable_key, unreachable_seconds, whole
+from sluiceway.connectors.rabbitmq.connection import CONNECTION_KEYS, RabbitConnector, Server, server_of
 from sluiceway.connectors.rabbitmq.messages import EXCHANGE as EXCHANGE_HEADER
 from sluiceway.connectors.rabbitmq.messages import PREFIX, PROPERTIES, REDELIVER, ROUTING_KEY, STREAM_OFFSET
 from sluiceway.connectors.rabbitmq.publisher import Publication, Publisher

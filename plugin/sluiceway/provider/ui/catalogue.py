@@ -28,6 +28,7 @@ _SYSTEMS = {
     "HBase": "Apache HBase",
     "Hdfs": "HDFS",
     "Hdfs3": "HDFS",
+    "Http": "HTTP",
     "Iceberg": "Apache Iceberg",
     "Jdbc": "Databases by JDBC",
     "JsonFile": _FILES,
@@ -64,6 +65,7 @@ _SYSTEMS = {
     "Statsd": "StatsD",
     "Text": _FILES,
     "Verifiable": _TEST_DATA,
+    "Webhook": "HTTP",
 }
 """Systems by the names of classes without their kind. Other classes are named after theirs: ElasticsearchSinkConnector."""
 

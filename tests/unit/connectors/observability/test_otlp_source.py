@@ -362,7 +362,7 @@ def test_one_poll_takes_all_that_was_received() -> None:
 def test_the_end_closes_idle_connections_and_ends_all_threads() -> None:
     with otlp() as source:
         idle = [socket.create_connection((HOST, source.port), LIMIT) for _ in range(3)]
-        eventually(lambda: threads() == ["otlp-listener", "otlp-request", "otlp-request", "otlp-request"])
+        eventually(lambda: threads() == ["http-listener", "http-request", "http-request", "http-request"])
         source.task.stop()
         assert threads() == []
         assert [client.recv(1) for client in idle] == [b""] * 3
@@ -371,17 +371,17 @@ def test_the_end_closes_idle_connections_and_ends_all_threads() -> None:
 
 
 def threads() -> list[str]:
-    return sorted(each.name for each in threading.enumerate() if each.name.startswith("otlp"))
+    return sorted(each.name for each in threading.enumerate() if each.name.startswith("http-"))
 
 
 def test_connections_above_the_limit_are_refused() -> None:
     with otlp(max_connections="1") as source:
         with socket.create_connection((HOST, source.port), LIMIT):
-            eventually(lambda: "otlp-request" in threads())
+            eventually(lambda: "http-request" in threads())
             with socket.create_connection((HOST, source.port), LIMIT) as another:
                 assert another.recv(65536).startswith(b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n")
             assert source.metric("connections-refused") == 1
-        eventually(lambda: "otlp-request" not in threads())
+        eventually(lambda: "http-request" not in threads())
         assert post(source.port, b"").status == 200
 
 

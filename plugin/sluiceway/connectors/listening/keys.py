@@ -126,7 +126,7 @@ class ListeningConnector(SourceConnector):
     nothing tells that from a new message. Subclasses keep the config in ``start``.
     """
 
-    _config: Mapping[str, str]
+    _config: dict[str, str]
 
     @classmethod
     def position_elsewhere(cls, config: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluiceway.connectors.observability.buffer import Batch, Buffer, Losses
+from sluiceway.connectors.listening.buffer import Batch, Buffer, Losses
 
 
 def batch(items: int, size: int = 0) -> Batch[int]:

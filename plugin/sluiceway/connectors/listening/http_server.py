@@ -1,27 +1,22 @@
-"""The HTTP server of OtlpSource: a thread for each connection, with limits. Runs on executors."""
+"""The HTTP server of sources that listen: a thread for each connection, with limits. Runs on executors."""
 
 from __future__ import annotations
 
-import hmac
 import logging
 import socket
+import ssl
 import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Sequence
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, Protocol
 
-from sluiceway.connectors.observability import otlp_config as keys
-from sluiceway.connectors.observability.listening import bound_socket
-from sluiceway.connectors.observability.otlp_config import OtlpOptions
+from sluiceway.connectors.listening.keys import Listening, bound_socket
 
 log = logging.getLogger(__name__)
-
-PATH = "/v1/metrics"
-PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
 _BODY_SECONDS = 30.0
 _DISCARD_SECONDS = 5.0
@@ -32,30 +27,56 @@ _GZIP = 31  # zlib's window bits for gzip
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
+class Request(NamedTuple):
+    """The head of a request. ``target`` is the path with the query."""
+
+    method: str
+    target: str
+    headers: Message
+
+
 class Answer(NamedTuple):
-    """The answer to a request: an HTTP status, and a body in the request's type."""
+    """The answer to a request: an HTTP status, and a body of a content type."""
 
     status: int
-    body: bytes
+    body: bytes = b""
+    type: str = "text/plain"
 
 
 class RefusedError(Exception):
-    """A request that is answered with an error. ``header`` is one more header of the answer."""
+    """A request that is answered with an error. ``headers`` are more of the answer's."""
 
-    def __init__(self, status: int, reason: str, header: tuple[str, str] | None = None) -> None:
+    def __init__(self, status: int, reason: str, *headers: tuple[str, str]) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
-        self.header = header
+        self.headers = headers
 
 
-Receive = Callable[[bytes, str], Answer]
-"""Answers a body of a type, PROTOBUF or JSON. Raises RefusedError."""
-Explain = Callable[[int, str, str], bytes]
-"""Returns the body of an error, of a status, a reason, and a type."""
+class Exchange(Protocol):
+    """Answers requests, on the threads of their connections. ``noun`` is what is sent, in errors."""
+
+    noun: str
+
+    def check(self, request: Request) -> None:
+        """Check a request before its body is read. Raises RefusedError."""
+
+    def answer(self, request: Request, body: bytes) -> Answer:
+        """Answer a request with its body. Raises RefusedError."""
+
+    def explain(self, request: Request, error: RefusedError) -> Answer:
+        """Return the answer of an error."""
 
 
-class OtlpServer(ThreadingHTTPServer):
+class Limits(NamedTuple):
+    """The most bytes of a body, packed and unpacked, and the config keys of that and of the port."""
+
+    body_bytes: int
+    body_key: str
+    port_key: str
+
+
+class HttpListener(ThreadingHTTPServer):
     """Listens from its creation on; answers from ``start`` to ``stop``. Raises ConnectError for a port that is in use.
 
     Attributes:
@@ -66,15 +87,13 @@ class OtlpServer(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, options: OtlpOptions, receive: Receive, explain: Explain) -> None:
-        self.options = options
-        self.receive = receive
-        self.explain = explain
+    def __init__(self, own: Listening, limits: Limits, exchange: Exchange, tls: ssl.SSLContext | None = None) -> None:
+        self.limits = limits
+        self.exchange = exchange
         self.failure: BaseException | None = None
         self.refused = 0
-        self._tls = options.tls()
-        own = options.listening
-        bound = bound_socket(own.host, own.port, socket.SOCK_STREAM, keys.PORT)
+        self._tls = tls
+        bound = bound_socket(own.host, own.port, socket.SOCK_STREAM, limits.port_key)
         super().__init__((own.host, own.port), _Handler, bind_and_activate=False)
         self.socket.close()  # its own, which is not bound
         if self._tls is not None:  # a handshake at the first read: not on the thread that accepts
@@ -84,7 +103,7 @@ class OtlpServer(ThreadingHTTPServer):
         self._slots = threading.BoundedSemaphore(own.connections)
         self._open: dict[Any, threading.Thread] = {}
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._serve, name="otlp-listener", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="http-listener", daemon=True)
 
     @property
     def port(self) -> int:
@@ -122,7 +141,7 @@ class OtlpServer(ThreadingHTTPServer):
             self.refused += 1
             self._refuse(request)
             return
-        thread = threading.Thread(target=self._process, args=(request, client_address), name="otlp-request", daemon=True)
+        thread = threading.Thread(target=self._process, args=(request, client_address), name="http-request", daemon=True)
         with self._lock:
             self._open[request] = thread
         thread.start()
@@ -151,7 +170,7 @@ class OtlpServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """Reads requests of one connection: checks their heads, reads and unpacks their bodies, and writes the answers."""
 
-    server: OtlpServer
+    server: HttpListener
     protocol_version = "HTTP/1.1"
     server_version = "sluiceway"
     sys_version = ""
@@ -161,22 +180,22 @@ class _Handler(BaseHTTPRequestHandler):
     """The bytes of the body that are not read yet; None for a body in chunks."""
 
     def do_POST(self) -> None:
-        kind = JSON if self.headers.get_content_type() == JSON else PROTOBUF
+        request = Request("POST", self.path, self.headers)
         self._left = 0
         try:
-            self._check_head()
-            body = self._unpacked(self._body())
-            answer = self.server.receive(body, kind)
+            self._check_head(request)
+            answer = self.server.exchange.answer(request, self._unpacked(self._body()))
         except RefusedError as error:
-            self._refuse(error, kind)
+            self._refuse(request, error)
         else:
-            self._answer(answer, kind)
+            self._answer(answer)
 
     def do_GET(self) -> None:
         self._left = None
-        self._refuse(RefusedError(405, "metrics are sent with POST", ("Allow", "POST")), JSON)
+        refusal = RefusedError(405, f"{self.server.exchange.noun} are sent with POST", ("Allow", "POST"))
+        self._refuse(Request("GET", self.path, self.headers), refusal)
 
-    def _check_head(self) -> None:
+    def _check_head(self, request: Request) -> None:
         length, encoding = self.headers.get_all("Content-Length", []), self.headers.get("Transfer-Encoding")
         if encoding is not None:
             self._left = None
@@ -190,34 +209,20 @@ class _Handler(BaseHTTPRequestHandler):
             raise RefusedError(400, "Content-Length is not a number")
         else:
             self._left = int(length[0][:20])
-        if urlsplit(self.path).path != PATH:
-            raise RefusedError(404, f"nothing is at this path: metrics are posted to {PATH}")
-        if not self._is_allowed():
-            scheme = (self.server.options.authorization or ("", ""))[0].capitalize()
-            raise RefusedError(401, "the request's credentials are not those of this server", ("WWW-Authenticate", scheme))
-        if self.headers.get_content_type() not in (PROTOBUF, JSON) or "Content-Type" not in self.headers:
-            raise RefusedError(415, f"Content-Type must be {PROTOBUF} or {JSON}")
+        self.server.exchange.check(request)
         if self._encoding() not in ("", "identity", "gzip"):
             raise RefusedError(415, "Content-Encoding must be gzip, or none")
-
-    def _is_allowed(self) -> bool:
-        wanted = self.server.options.authorization
-        if wanted is None:
-            return True
-        scheme, _, given = self.headers.get("Authorization", "").partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), wanted[1].encode())
-        return scheme.lower() == wanted[0] and same
 
     def _encoding(self) -> str:
         return str(self.headers.get("Content-Encoding", "")).strip().lower()
 
     def _body(self) -> bytes:
-        most = self.server.options.body_bytes
+        most = self.server.limits.body_bytes
         until = time.monotonic() + _BODY_SECONDS
         if self._left is None:
             return self._chunks(most, until)
         if self._left > most:
-            raise RefusedError(413, f"the body has more than {most} bytes ({keys.BODY_BYTES})")
+            raise RefusedError(413, f"the body has more than {most} bytes ({self.server.limits.body_key})")
         body = self._exactly(self._left, until)
         self._left = 0
         return body
@@ -246,7 +251,7 @@ class _Handler(BaseHTTPRequestHandler):
                 break
             total += size
             if total > most:
-                raise RefusedError(413, f"the body has more than {most} bytes ({keys.BODY_BYTES})")
+                raise RefusedError(413, f"the body has more than {most} bytes ({self.server.limits.body_key})")
             parts.append(self._exactly(size, until))
             if self.rfile.readline(3) not in (b"\r\n", b"\n"):
                 raise RefusedError(400, "the body's chunks cannot be read")
@@ -260,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Return a body without gzip. Raises RefusedError for one that is larger than allowed, before all of it is unpacked."""
         if self._encoding() != "gzip":
             return body
-        most = self.server.options.body_bytes
+        most = self.server.limits.body_bytes
         parts: list[bytes] = []
         total = 0
         try:
@@ -269,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
                 parts.append(unpacker.decompress(body, most - total + 1))
                 total += len(parts[-1])
                 if total > most:
-                    raise RefusedError(413, f"the body has more than {most} bytes when unpacked ({keys.BODY_BYTES})")
+                    raise RefusedError(413, f"the body has more than {most} bytes when unpacked ({self.server.limits.body_key})")
                 if not unpacker.eof:
                     raise RefusedError(400, "the body's gzip ends too early")
                 body = unpacker.unused_data
@@ -278,16 +283,15 @@ class _Handler(BaseHTTPRequestHandler):
         except zlib.error as error:
             raise RefusedError(400, f"the body is not gzip: {error}") from error
 
-    def _refuse(self, error: RefusedError, kind: str) -> None:
+    def _refuse(self, request: Request, error: RefusedError) -> None:
         if self._left != 0:  # the next request would begin in this one's body
             self.close_connection = True
-        answer = Answer(error.status, self.server.explain(error.status, error.reason, kind))
-        self._answer(answer, kind, *(() if error.header is None else (error.header,)))
+        self._answer(self.server.exchange.explain(request, error), error.headers)
         self._discard()
 
-    def _answer(self, answer: Answer, kind: str, *headers: tuple[str, str]) -> None:
+    def _answer(self, answer: Answer, headers: Sequence[tuple[str, str]] = ()) -> None:
         self.send_response(answer.status)
-        self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", answer.type)
         self.send_header("Content-Length", str(len(answer.body)))
         for name, value in headers:
             self.send_header(name, value)
@@ -299,7 +303,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _discard(self) -> None:
         """Read what a client may still send of a body that was refused: closed at once, it might not read the answer."""
         until = time.monotonic() + _DISCARD_SECONDS
-        most = 16 * self.server.options.body_bytes
+        most = 16 * self.server.limits.body_bytes
         left = most if self._left is None else min(self._left, most)
         try:
             self.connection.settimeout(_DISCARD_SECONDS if left else self.timeout)
