@@ -7,6 +7,7 @@ from typing import Any
 
 from sluiceway.api import SinkRecord
 from sluiceway.data import BigInteger, java_text
+from sluiceway.errors import DataError
 
 
 def simple_bytes(value: Any) -> bytes | None:
@@ -28,3 +29,13 @@ def simple_bytes(value: Any) -> bytes | None:
 def record_name(record: SinkRecord) -> str:
     """Return what names a record in errors."""
     return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
+
+
+def required_bytes(value: Any, where: str, what: str) -> bytes:
+    """Return a simple value as bytes. ``what`` names it and ``where`` its record in the DataError for any other value."""
+    if (found := simple_bytes(value)) is not None:
+        return found
+    raise DataError(
+        f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
+        "ByteArrayConverter, or take a part of it with ExtractField or Flatten."
+    )
