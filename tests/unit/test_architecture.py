@@ -34,6 +34,7 @@ NAMED = {
     **dict.fromkeys(("Redis", "RedisGroup", "RedisStream"), "Redis"),
     "Mqtt": "MQTT",
     **dict.fromkeys(("Nats", "NatsConsumer", "NatsStream"), "NATS"),
+    **{"Sqs": "SQS", "Kinesis": "Kinesis"},
 }
 """A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""
 FOR_TESTS_AND_CARE = ("Mock", "Verifiable", "Compaction")

@@ -53,9 +53,9 @@ class Position:
     def of(cls, offset: Offset) -> Position:
         """Return the position of an offset. Raises ConnectError for one that the source does not make."""
         known = {SEQUENCE: str, ENDED: bool, **dict.fromkeys(_NUMBERS, int)}
-        wrong = [key for key, value in offset.items() if key not in known or type(value) is not known[key]]
-        has_numbers = str(offset.get(SEQUENCE, "0")).isdigit() and all(int(str(offset.get(each, 0))) >= 0 for each in _NUMBERS)
-        if wrong or not has_numbers or not {SEQUENCE, FROM, ENDED} & set(offset):
+        is_right = all(type(value) is known.get(key) for key, value in offset.items())
+        has_numbers = is_right and all(str(offset.get(each, 0)).isdigit() for each in (SEQUENCE, *_NUMBERS))
+        if not has_numbers or not {SEQUENCE, FROM, ENDED} & set(offset):
             raise ConnectError(
                 f'{dict(offset)} is no offset of a shard: {{"{SEQUENCE}": "495..."}} is behind a record, '
                 f'{{"{FROM}": 1790000000000}} before the records of a time in milliseconds, {{"{FROM}": 0}} before the oldest '
