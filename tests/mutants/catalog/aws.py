@@ -98,7 +98,7 @@ MUTANTS = (
     Mutant(
         "aws-parents-first",
         _KINESIS,
-        "        return any(each in readers and not readers[each].position.ended for each in self._parents.get(reader.shard, ()))\n",
+        "        return any(each in readers and not readers[each].position.ended for each in parents)\n",
         "        return False\n",
         "Records of a shard come before those of the one that it was split off.",
         tests=(f"{_STREAMS}test_a_split_shard_is_read_before_those_that_it_became",),

@@ -69,6 +69,7 @@ class KinesisSourceTask(SourceTask):
     """Reads shards after the last record that Kafka has, several at once, and shards that they were made of before them."""
 
     _client: Any = None
+    _pool: ThreadPoolExecutor | None = None
     _readers: Mapping[str, ShardReader] | None = None
     _parents: Mapping[str, Sequence[str]] = {}
 
@@ -110,8 +111,8 @@ class KinesisSourceTask(SourceTask):
 
     def _waits(self, reader: ShardReader) -> bool:
         """Return whether a shard that this one was made of is not read to its end."""
-        readers = self._readers or {}
-        return any(each in readers and not readers[each].position.ended for each in self._parents.get(reader.shard, ()))
+        readers, parents = self._readers or {}, self._parents.get(reader.shard, ())
+        return any(each in readers and not readers[each].position.ended for each in parents)
 
     def _read(self, readers: Sequence[ShardReader]) -> list[SourceRecord]:
         def read(reader: ShardReader) -> Sequence[Mapping[str, Any]] | Exception:
@@ -120,6 +121,7 @@ class KinesisSourceTask(SourceTask):
             except Exception as error:  # noqa: BLE001 (raised when the records of the others are taken)
                 return error
 
+        assert self._pool is not None  # noqa: S101 (made in start)
         records: list[SourceRecord] = []
         failures: list[Exception] = []
         for reader, found in zip(readers, list(self._pool.map(read, readers)), strict=True):
@@ -173,7 +175,8 @@ class KinesisSourceTask(SourceTask):
         }
 
     def stop(self) -> None:
-        self._pool.shutdown(wait=False)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
         client, self._client = self._client, None
         if client is not None:
             client.close()

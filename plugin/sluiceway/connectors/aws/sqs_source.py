@@ -173,6 +173,7 @@ class SqsSourceTask(QueueSourceTask[Receipt]):
 
     _client: Any = None
     _receivers: Receivers | None = None
+    _requests: ThreadPoolExecutor | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = options_of(config)
@@ -211,7 +212,8 @@ class SqsSourceTask(QueueSourceTask[Receipt]):
 
     def stop(self) -> None:
         super().stop()
-        self._requests.shutdown(wait=False)
+        if self._requests is not None:
+            self._requests.shutdown(wait=False)
 
     def receive(self, most: int, seconds: float) -> Sequence[Message[Receipt]]:
         if self._receivers is None:
@@ -287,7 +289,7 @@ class SqsSourceTask(QueueSourceTask[Receipt]):
         self, handles: Sequence[Receipt], more: Callable[[Receipt], Mapping[str, Any]], request: Callable[..., Mapping[str, Any]]
     ) -> dict[Receipt, Mapping[str, Any]]:
         """Send a request for each ten messages of a queue, several at once, and return what has failed and why."""
-        if self._client is None:
+        if self._client is None or self._requests is None:
             raise UnreachableError("The connection is lost")
 
         def send(batch: Sequence[Receipt]) -> dict[Receipt, Mapping[str, Any]]:

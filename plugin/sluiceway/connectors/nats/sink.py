@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.config.connector import NAME
@@ -18,7 +16,8 @@ from sluiceway.connectors.nats.jetstream import streams_of
 from sluiceway.connectors.nats.messages import HEADERS, OWN_HEADERS
 from sluiceway.connectors.nats.publisher import MESSAGE_ID, Publication, Publisher, size_of
 from sluiceway.connectors.nats.session import Session, UnreachableError
-from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.connectors.repeats import repeats
+from sluiceway.connectors.simple_values import record_name, required_bytes, simple_bytes
 from sluiceway.data import java_text
 from sluiceway.errors import ConnectError, DataError
 
@@ -127,7 +126,7 @@ class NatsSinkTask(BatchSinkTask[Publication]):
             publisher.close()
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        self._repeats = _repeats(records)
+        self._repeats = repeats(records)
         super().put(records)
 
     def prepare(self, record: SinkRecord) -> Publication:
@@ -137,7 +136,7 @@ class NatsSinkTask(BatchSinkTask[Publication]):
             value = record.value
             if value is None:
                 raise DataError(f"{where} has no value, and a message needs one. Leave such records out with Filter.")
-            payload = _bytes(value, where, "value")
+            payload = required_bytes(value, where, "value")
             headers = [(MESSAGE_ID, self._id_of(record))]
             if self._options.headers:
                 headers += own_headers(record)
@@ -174,18 +173,6 @@ class NatsSinkTask(BatchSinkTask[Publication]):
         return {**super().metrics(), "connections-opened": self._connections}
 
 
-def _repeats(records: Sequence[SinkRecord]) -> dict[int, int]:
-    """Return the numbers, from 1, of further records that transforms have made of one message, by the records' identities."""
-    counts: Counter[tuple[Any, ...]] = Counter()
-    found: dict[int, int] = {}
-    for record in records:
-        message = (*record.original_topic_partition, record.original_kafka_offset)
-        if counts[message]:
-            found[id(record)] = counts[message]
-        counts[message] += 1
-    return found
-
-
 def filled_subject(template: str, record: SinkRecord) -> str:
     """Return the subject of a record's message. Raises DataError for one that cannot be published to."""
     where = record_name(record)
@@ -194,7 +181,7 @@ def filled_subject(template: str, record: SinkRecord) -> str:
         if record.key is None:
             raise DataError(f"{SUBJECT} has {KEY_PLACEHOLDER}, and {where} has no key.")
         try:
-            key = _bytes(record.key, where, "key").decode()
+            key = required_bytes(record.key, where, "key").decode()
         except UnicodeDecodeError as error:
             raise DataError(f"The key of {where} is not UTF-8 ({error}), and cannot be in {SUBJECT}.") from error
         subject = subject.replace(KEY_PLACEHOLDER, key)
@@ -234,16 +221,6 @@ def own_headers(record: SinkRecord) -> list[tuple[str, str]]:
             )
         found.append((name, written))
     return found
-
-
-def _bytes(value: Any, where: str, what: str) -> bytes:
-    """Return a simple value as the payload of a message."""
-    if (found := simple_bytes(value)) is not None:
-        return found
-    raise DataError(
-        f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
-        "ByteArrayConverter, or take a part of it with ExtractField."
-    )
 
 
 class NatsSinkConnector(NatsConnector, SinkConnector):
