@@ -48,7 +48,7 @@ _NO_JDBC = ("airflow", "dataframes", "files")  # Airflow 3.0 needs SQLAlchemy 1.
 _WITHOUT_JDBC = ("imports", "file", "parquet", "spark", "airflow")
 
 _EXTRAS = (
-    *("airflow", "azure", "columns", "dataframes", "delta", "dlt", "files", "gcs", "hbase", "hdfs", "hive", "iceberg"),
+    *("airflow", "aws", "azure", "columns", "dataframes", "delta", "dlt", "files", "gcs", "hbase", "hdfs", "hive", "iceberg"),
     *("jdbc", "kubernetes", "mqtt", "nats", "otel", "otlp", "package", "rabbitmq", "redis", "s3", "schema-registry", "sftp"),
     "singer",
 )

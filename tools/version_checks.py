@@ -42,7 +42,7 @@ LINES, ORDERS = f"lines-{os.getpid()}", f"shop{os.getpid()}-orders"
 _OPTIONAL = frozenset(
     {"adlfs", "airflow", "croniter", "deltalake", "dlt", "fastavro", "fsspec", "gcsfs", "hdfs_native", "hive_metastore", "numpy"}
     | {"opentelemetry", "pandas", "pendulum", "psycopg", "pyarrow", "pyiceberg", "pymysql", "pytest", "s3fs", "sqlalchemy"}
-    | {"nats", "nkeys", "paho", "paramiko", "msgspec", "pika", "redis", "thrift", "thriftpy2", "venv_pack"}
+    | {"botocore", "nats", "nkeys", "paho", "paramiko", "msgspec", "pika", "redis", "thrift", "thriftpy2", "venv_pack"}
 )
 _AIRFLOW = ("sluiceway.dags", "sluiceway.operators", "sluiceway.provider", "sluiceway.sensors")
 

@@ -20,6 +20,7 @@ from sluiceway.discovery import connector_class, java_name
 from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
 from sluiceway.storage.factory import Stores, open_stores
+from support.aws_server import AwsServer
 from support.database import HOST, POSTGRESQL, SQLITE, DatabaseForTest
 from support.dlt_targets import DuckDbTarget
 from support.eventually import LIMIT
@@ -211,6 +212,19 @@ def nats_stream(lab: Lab) -> Config:
     return {**server.config, "nats.streams": stream, "value.converter": "ByteArrayConverter", "key.converter": "StringConverter"}
 
 
+def kinesis_stream(lab: Lab) -> Config:
+    server: AwsServer = lab.request.getfixturevalue("aws")
+    stream = lab.unique("preview")
+    server.create_stream(stream)
+    server.put(stream, *map(str, range(1, 4)))
+    return {
+        **server.config("kinesis"),
+        "kinesis.stream": stream,
+        "value.converter": "ByteArrayConverter",
+        "key.converter": "StringConverter",
+    }
+
+
 def rabbit_sink(lab: Lab) -> Config:
     return dict(lab.request.getfixturevalue("rabbitmq").config)
 
@@ -273,6 +287,8 @@ S3 = confluent_files(
 HDFS = confluent_files(kind="hdfs", hdfs_url="hdfs://127.0.0.1:9")
 HDFS3 = confluent_files(kind="hdfs3", hdfs_url="hdfs://127.0.0.1:9")
 
+NO_AWS = {"aws.access.key.id": "k", "aws.secret.access.key": "s", "aws.timeout.ms": "1000"}
+NO_SQS = {**NO_AWS, "sqs.endpoint.url": "http://127.0.0.1:9", "sqs.url": "q"}
 NATS_CONSUMER = {"nats.stream": "S", "nats.consumer": "c"}
 NO_NATS = {"nats.servers": "nats://127.0.0.1:9", "nats.timeout.ms": "1000"}
 NO_BROKER = {"mqtt.server.uri": "tcp://127.0.0.1:9", "mqtt.connect.timeout.seconds": "1"}
@@ -309,6 +325,8 @@ CASES: Mapping[str, Case] = {
     "JdbcSink": Case(lambda lab: {**lab.sqlite.config, "auto.create": "true"}, target="CREATE TABLE"),
     "JdbcSource": Case(jdbc_source),
     "JsonFileSink": Case(local_files, target='{"id":1,"name":"n1"}'),
+    "KinesisSink": Case(lambda _lab: {**NO_AWS, "kinesis.endpoint.url": "http://127.0.0.1:9", "kinesis.stream": "s"}),
+    "KinesisSource": Case(kinesis_stream),
     "MariaDbConnector": Case(binlog, 0, not_started="it writes the schema history topic"),
     "MirrorSource": Case(mirror),
     "MockSink": Case(lambda _lab: {}),
@@ -338,6 +356,8 @@ CASES: Mapping[str, Case] = {
     "SingerSource": Case(singer),
     "SparkSink": Case(lambda lab: {"format": "parquet", "path": str(lab.folder / "out")}),
     "SparkSource": Case(lambda lab: {"format": "parquet", "path": str(lab.folder), "topic": "t"}, 0, not_started="Spark driver"),
+    "SqsSink": Case(lambda _lab: NO_SQS),
+    "SqsSource": Case(lambda _lab: NO_SQS, 0, not_started="takes messages"),
     "StatsdSource": Case(lambda _lab: {"topic": "t"}, 0, not_started="it listens on a port", long=False),
     "TabularIcebergSink": Case(into_tables("iceberg")),
     "TextSink": Case(local_files, target="Struct{id=1,name=n1}"),
@@ -350,6 +370,12 @@ CASES: Mapping[str, Case] = {
 @pytest.fixture(scope="module")
 def http_items() -> Iterator[HttpServer]:
     with HttpServer(ItemList(3)) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[AwsServer]:
+    with AwsServer() as server:
         yield server
 
 

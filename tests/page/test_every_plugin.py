@@ -114,6 +114,8 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "nats.stream": "S",
         "nats.consumer": "c",
         "rabbitmq.queue": "q",
+        "sqs.url": "q",
+        "kinesis.stream": "s",
         "redis.stream.name": "s",
         "singer.tap": "tap-absent",
         "singer.target": "target-absent",

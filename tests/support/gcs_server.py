@@ -11,7 +11,7 @@ import pytest
 
 from sluiceway.stack.ports import free_port
 from support.eventually import LIMIT, eventually
-from support.s3_server import answers
+from support.moto_server import answers
 
 
 @contextmanager

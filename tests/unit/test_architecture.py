@@ -35,6 +35,7 @@ NAMED = {
     "Mqtt": "MQTT",
     **dict.fromkeys(("Nats", "NatsConsumer", "NatsStream"), "NATS"),
     **{"Http": "HTTP", "Webhook": "webhooks"},
+    **{"Sqs": "SQS", "Kinesis": "Kinesis"},
 }
 """A word of README's table for each connector, by its alias without Source, Sink, or Connector at the end."""
 FOR_TESTS_AND_CARE = ("Mock", "Verifiable", "Compaction")

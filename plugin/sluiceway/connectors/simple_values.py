@@ -9,6 +9,7 @@ from typing import Any
 
 from sluiceway.api import SinkRecord
 from sluiceway.data import BigInteger, java_text
+from sluiceway.errors import DataError
 
 
 def simple_bytes(value: Any) -> bytes | None:
@@ -32,13 +33,11 @@ def record_name(record: SinkRecord) -> str:
     return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
 
 
-def repeats(records: Sequence[SinkRecord]) -> dict[int, int]:
-    """Return the numbers, from 1, of further records that transforms have made of one message, by the records' identities."""
-    counts: Counter[tuple[Any, ...]] = Counter()
-    found: dict[int, int] = {}
-    for record in records:
-        message = (*record.original_topic_partition, record.original_kafka_offset)
-        if counts[message]:
-            found[id(record)] = counts[message]
-        counts[message] += 1
-    return found
+def required_bytes(value: Any, where: str, what: str) -> bytes:
+    """Return a simple value as bytes. ``what`` names it and ``where`` its record in the DataError for any other value."""
+    if (found := simple_bytes(value)) is not None:
+        return found
+    raise DataError(
+        f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
+        "ByteArrayConverter, or take a part of it with ExtractField or Flatten."
+    )

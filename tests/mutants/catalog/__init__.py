@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mutants.catalog import (
     airflow,
+    aws,
     cdc,
     changes,
     cli,
@@ -72,6 +73,7 @@ CATALOG: Mapping[str, tuple[Mutant, ...]] = {
     "queues": queues.MUTANTS,
     "dlt": dlt.MUTANTS,
     "nats": nats.MUTANTS,
+    "aws": aws.MUTANTS,
     "rabbitmq": rabbitmq.MUTANTS,
     "singer": singer.MUTANTS,
     "cdc": cdc.MUTANTS,

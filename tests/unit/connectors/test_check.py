@@ -30,6 +30,9 @@ _S3 = {"s3.bucket.name": "b", "store.url": "http://127.0.0.1:1", "aws.access.key
 _REDIS = {"redis.uri": "redis://127.0.0.1:1", "redis.stream.name": "s"}
 _RABBIT = {"rabbitmq.host": "127.0.0.1", "rabbitmq.port": "1", "rabbitmq.queue": "q"}
 _NATS = {"nats.servers": "tls://127.0.0.1:1", "nats.ssl.truststore.location": "{}/ca.pem"}
+_AWS = {"aws.access.key.id": "i", "aws.secret.access.key": "s"}
+_SQS = {**_AWS, "sqs.endpoint.url": "http://127.0.0.1:1", "sqs.url": "q"}
+_KINESIS = {**_AWS, "kinesis.endpoint.url": "http://127.0.0.1:1", "kinesis.stream": "s"}
 _MIRROR = {
     "source.cluster.alias": "a",
     "target.cluster.alias": "b",
@@ -99,6 +102,8 @@ CONFIGS: Mapping[str, Mapping[str, str]] = {
     "NatsConsumerSource": {**_NATS, "nats.stream": "S", "nats.consumer": "c", "nats.credentials.file": "{}/me.creds"},
     "NatsStreamSource": {**_NATS, "nats.streams": "S"},
     "NatsSink": _NATS,
+    **dict.fromkeys(("SqsSource", "SqsSink"), _SQS),
+    **dict.fromkeys(("KinesisSource", "KinesisSink"), _KINESIS),
     "RabbitQueueSource": _RABBIT,
     "RabbitStreamSource": _RABBIT,
     "RabbitSink": {

@@ -13,7 +13,7 @@ from sluiceway.connectors.http.client import Answer, HttpClient, UnreachableErro
 from sluiceway.connectors.http.connection import shown_url
 from sluiceway.connectors.http.requests import Item, Requests
 from sluiceway.connectors.http.sink_config import CONFIG, METHOD, RETRIES, URL, sink_conflicts, sink_options
-from sluiceway.connectors.simple_values import repeats
+from sluiceway.connectors.repeats import repeats
 from sluiceway.errors import ConnectError
 
 _NOT_FOUND, _METHOD, _GONE = 404, 405, 410

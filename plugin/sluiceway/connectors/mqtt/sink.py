@@ -25,7 +25,7 @@ from sluiceway.connectors.mqtt.connection import (
     broker_of,
     connection_keys,
 )
-from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.connectors.simple_values import record_name, required_bytes
 from sluiceway.errors import ConnectError, DataError
 
 TOPIC, QOS, RETAINED, BATCH = "mqtt.topic", "mqtt.qos", "mqtt.retained.enabled", "batch.size"
@@ -141,7 +141,7 @@ class MqttSinkTask(BatchSinkTask[Publication]):
             if record.key is None:
                 raise DataError(f"{TOPIC} has {KEY_PLACEHOLDER}, and {where} has no key.")
             try:
-                topic = topic.replace(KEY_PLACEHOLDER, _bytes(record.key, where, "key").decode())
+                topic = topic.replace(KEY_PLACEHOLDER, required_bytes(record.key, where, "key").decode())
             except UnicodeDecodeError as error:
                 raise DataError(f"The key of {where} is not UTF-8 ({error}), and cannot be in {TOPIC}.") from error
         if set("+#\0") & set(topic) or len(topic.encode(errors="replace")) > _MOST_TOPIC_BYTES:
@@ -150,7 +150,7 @@ class MqttSinkTask(BatchSinkTask[Publication]):
             )
         if record.value is None and not options.retained:
             raise DataError(f"{where} has no value. With {RETAINED}=true, it deletes the retained message of its topic.")
-        payload = b"" if record.value is None else _bytes(record.value, where, "value")
+        payload = b"" if record.value is None else required_bytes(record.value, where, "value")
         if len(payload) > _MOST_PAYLOAD_BYTES:
             raise DataError(f"{where} has {len(payload)} bytes, more than a message of MQTT can have.")
         return Publication(topic, payload)
@@ -228,16 +228,6 @@ def _result(reason: Any) -> WriteResult:
     if reason.value < FAILURE:
         return DONE
     return WriteResult(Outcome.RETRY if reason.value == _QUOTA_EXCEEDED else Outcome.REFUSED, f"the broker says: {reason}")
-
-
-def _bytes(value: Any, where: str, what: str) -> bytes:
-    """Return a simple value as the bytes of a message."""
-    if (found := simple_bytes(value)) is not None:
-        return found
-    raise DataError(
-        f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
-        "ByteArrayConverter, which leave it as it is in Kafka."
-    )
 
 
 class MqttSinkConnector(MqttConnector, SinkConnector):

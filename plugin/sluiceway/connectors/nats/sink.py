@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.config.connector import NAME
@@ -17,7 +16,8 @@ from sluiceway.connectors.nats.jetstream import streams_of
 from sluiceway.connectors.nats.messages import HEADERS, OWN_HEADERS
 from sluiceway.connectors.nats.publisher import MESSAGE_ID, Publication, Publisher, size_of
 from sluiceway.connectors.nats.session import Session, UnreachableError
-from sluiceway.connectors.simple_values import record_name, repeats, simple_bytes
+from sluiceway.connectors.repeats import repeats
+from sluiceway.connectors.simple_values import record_name, required_bytes, simple_bytes
 from sluiceway.data import java_text
 from sluiceway.errors import ConnectError, DataError
 
@@ -136,7 +136,7 @@ class NatsSinkTask(BatchSinkTask[Publication]):
             value = record.value
             if value is None:
                 raise DataError(f"{where} has no value, and a message needs one. Leave such records out with Filter.")
-            payload = _bytes(value, where, "value")
+            payload = required_bytes(value, where, "value")
             headers = [(MESSAGE_ID, self._id_of(record))]
             if self._options.headers:
                 headers += own_headers(record)
@@ -181,7 +181,7 @@ def filled_subject(template: str, record: SinkRecord) -> str:
         if record.key is None:
             raise DataError(f"{SUBJECT} has {KEY_PLACEHOLDER}, and {where} has no key.")
         try:
-            key = _bytes(record.key, where, "key").decode()
+            key = required_bytes(record.key, where, "key").decode()
         except UnicodeDecodeError as error:
             raise DataError(f"The key of {where} is not UTF-8 ({error}), and cannot be in {SUBJECT}.") from error
         subject = subject.replace(KEY_PLACEHOLDER, key)
@@ -221,16 +221,6 @@ def own_headers(record: SinkRecord) -> list[tuple[str, str]]:
             )
         found.append((name, written))
     return found
-
-
-def _bytes(value: Any, where: str, what: str) -> bytes:
-    """Return a simple value as the payload of a message."""
-    if (found := simple_bytes(value)) is not None:
-        return found
-    raise DataError(
-        f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
-        "ByteArrayConverter, or take a part of it with ExtractField."
-    )
 
 
 class NatsSinkConnector(NatsConnector, SinkConnector):

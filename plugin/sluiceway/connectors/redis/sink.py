@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +23,8 @@ from sluiceway.connectors.redis.connection import (
     server_of,
 )
 from sluiceway.connectors.redis.streams import Entry
-from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.connectors.repeats import repeats
+from sluiceway.connectors.simple_values import record_name, required_bytes
 from sluiceway.data import Struct
 from sluiceway.errors import ConnectError, DataError
 
@@ -181,11 +181,7 @@ class RedisSinkTask(BatchSinkTask[Write]):
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         if self._options.ids_of_offsets:
-            before: Counter[tuple[str, int, int]] = Counter()
-            for record in records:
-                message = (*record.original_topic_partition, record.original_kafka_offset)
-                self._numbers[id(record)] = before[message]
-                before[message] += 1
+            self._numbers = repeats(records)
         super().put(records)
         self._numbers.clear()
 
@@ -204,13 +200,13 @@ class RedisSinkTask(BatchSinkTask[Write]):
         if options.command.by_key:
             if record.key is None:
                 raise DataError(f"{COMMAND}={options.command.value} needs a key, and {record_name(record)} has none.")
-            key += options.separator.encode() + _bytes(record.key, record, "key")
+            key += options.separator.encode() + required_bytes(record.key, record_name(record), "key")
             if record.value is None:
                 return Write(key, None)
         elif record.value is None:
             raise DataError(f"{COMMAND}={options.command.value} needs a value, and {record_name(record)} has none.")
         if options.command in (Command.SET, Command.RPUSH):
-            return Write(key, _bytes(record.value, record, "value"))
+            return Write(key, required_bytes(record.value, record_name(record), "value"))
         fields = _fields(record)
         if not fields:
             raise DataError(f"{record_name(record)} has no fields with a value.")
@@ -306,17 +302,11 @@ def _fields(record: SinkRecord) -> dict[bytes, bytes]:
     if not isinstance(value, Mapping):
         raise DataError(f"The value of {record_name(record)} has no fields: it is {type(value).__name__}. HoistField makes one.")
     names: Any = [field.name for field in value.schema.fields] if isinstance(value, Struct) else value
-    return {str(name).encode(): _bytes(value[name], record, f"field {name}") for name in names if value[name] is not None}
-
-
-def _bytes(value: Any, record: SinkRecord, what: str) -> bytes:
-    """Return a simple value as Redis stores it."""
-    if (found := simple_bytes(value)) is not None:
-        return found
-    raise DataError(
-        f"The {what} of {record_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
-        "ByteArrayConverter, or take a part of it with ExtractField or Flatten."
-    )
+    return {
+        str(name).encode(): required_bytes(value[name], record_name(record), f"field {name}")
+        for name in names
+        if value[name] is not None
+    }
 
 
 class RedisSinkConnector(RedisConnector, SinkConnector):
