@@ -145,7 +145,7 @@ def test_aggregated_records_are_single_ones_and_may_be_continued_within(server: 
     with running(config_of(server, stream), offsets) as task:
         records = read(task, 4)
     assert [(each.key, each.value) for each in records] == [("a", b"0"), ("b", b"1"), ("a", b"2"), ("k", b"3")]
-    assert [each.source_offset.get("subsequence") for each in records] == [0, 1, None, None]
+    assert [(each.source_offset or {}).get("subsequence") for each in records] == [0, 1, None, None]
     assert {each.key: each.value for each in records[1].headers}["kinesis.subsequence"] == 1
     for done in range(4):
         offsets.store_all(records[done : done + 1])

@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 LOCK = threading.RLock()
@@ -41,7 +42,8 @@ _LISTS = {
 
 def patch_kinesis() -> None:
     """Give Kinesis closed shards and long sequence numbers."""
-    from moto.kinesis import models, responses
+    models: Any = import_module("moto.kinesis.models")
+    responses: Any = import_module("moto.kinesis.responses")
 
     def put(self: Any, partition_key: str, data: str, explicit_hash_key: str) -> str:
         number = next(_NUMBERS)
@@ -83,8 +85,7 @@ def patch_kinesis() -> None:
 
 def patch_sqs() -> None:
     """Let requests wait for messages without a lock, and receive with it. Sending asks for one attribute: all take 30 ms."""
-    from moto.sqs import models
-
+    models: Any = import_module("moto.sqs.models")
     original = models.SQSBackend.receive_message
     all_attributes = models.Queue.attributes.fget
 
@@ -153,7 +154,7 @@ class Faulty:
         given = json.loads(body)
         entries = given[_LISTS[operation]]
         given[_LISTS[operation]] = [each for number, each in enumerate(entries) if number not in failed]
-        answered = {"Records": [], "Successful": [], "Failed": []}
+        answered: dict[str, list[Any]] = {"Records": [], "Successful": [], "Failed": []}
         if given[_LISTS[operation]]:
             answered |= json.loads(b"".join(self._call(json.dumps(given).encode(), environ, lambda *_given: None)))
         code, message = fault["code"], "asked for by a test"
