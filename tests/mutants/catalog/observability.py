@@ -116,7 +116,7 @@ MUTANTS = (
     Mutant(
         "otlp-retry-after",
         _CLIENT,
-        "                self.retry_after = _seconds(answer.headers)\n",
+        "                self.retry_after = retry_after_seconds(answer.headers)\n",
         "",
         "A receiver gets the request again before the time that it asks for.",
         tests=_SINK_TESTS,
