@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sluiceway.api import ExactlyOnceSupport
+from sluiceway.connectors.listening.keys import bound_socket
 from sluiceway.connectors.observability import StatsdSourceConnector, statsd_listener
 from sluiceway.connectors.observability import statsd as module
 from sluiceway.connectors.observability.statsd import StatsdSourceTask
@@ -292,7 +293,7 @@ def test_the_end_closes_connections_and_the_thread(caplog: pytest.LogCaptureFixt
 
 
 def test_a_port_that_only_one_protocol_can_have_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    bind, taken = statsd_listener.bound_socket, list[int]()
+    bind, taken = bound_socket, list[int]()
 
     def bind_once(host: str, port: int, kind: socket.SocketKind, key: str) -> socket.socket:
         if port and not taken:
