@@ -318,7 +318,7 @@ def test_tokens_are_kept_and_renewed_when_refused(server: HttpServer, start: Sta
 
 
 def test_tokens_are_renewed_before_they_expire(server: HttpServer, start: Start) -> None:
-    server.work = tokens = TokenServer(Collector(), life=0.001)
+    server.work = tokens = TokenServer(Collector(), life=1e-9)
     sink = start(oauth2_access_token_url=f"{server.url}/token", oauth2_client_authorization_mode="url", **OAUTH2)
     sink.put(*records(0, 3))
     assert tokens.given >= 2

@@ -109,6 +109,13 @@ def partition(stream: str, number: int = 0) -> dict[str, str]:
     return {"stream": stream, "shard": shard(number)}
 
 
+def later() -> int:
+    """Wait until Kinesis' clock, which has whole seconds, is behind all records. Return its time in milliseconds."""
+    began = time.time()
+    eventually(lambda: time.time() - began > 1.1)
+    return int(time.time() * 1000)
+
+
 def test_a_record_has_the_data_key_time_and_sequence(server: AwsServer, stream: str) -> None:
     last = server.put(stream, b"\xff", key="k")
     with running(config_of(server, stream)) as task:
@@ -255,12 +262,9 @@ def task_config(config: dict[str, str], offsets: MemoryOffsets) -> dict[str, str
 @pytest.mark.parametrize("position", ["LATEST", "AT_TIMESTAMP"])
 def test_a_position_that_was_found_is_kept(server: AwsServer, stream: str, position: str) -> None:
     put(server, stream, 0, 5)
-    more = {"kinesis_position": position}
+    more, moment = {"kinesis_position": position}, later()
     if position == "AT_TIMESTAMP":
-        time.sleep(1.1)  # of which Kinesis' clock must be behind the records
-        more["kinesis_shard_timestamp"] = str(int(time.time() * 1000))
-    else:
-        time.sleep(1.1)
+        more["kinesis_shard_timestamp"] = str(moment)
     offsets = MemoryOffsets()
     with running(config_of(server, stream, **more), offsets) as task:
         eventually(lambda: idle(task, offsets) or len(offsets))
@@ -271,7 +275,7 @@ def test_a_position_that_was_found_is_kept(server: AwsServer, stream: str, posit
 
 def test_new_shards_of_a_stream_that_is_read_from_its_end_are_read_from_their_beginning(server: AwsServer, stream: str) -> None:
     put(server, stream, 0, 5)
-    time.sleep(1.1)
+    later()
     config = config_of(server, stream, kinesis_position="LATEST")
     offsets = MemoryOffsets()
     with running(config, offsets) as task:
@@ -403,8 +407,7 @@ def test_a_run_of_what_there_is_ends_also_with_closed_shards(server: AwsServer, 
 def test_offsets_of_times_and_ends_are_found(server: AwsServer, stream: str) -> None:
     put(server, stream, 0, 5)
     server.split(stream, shard(0))
-    time.sleep(1.1)
-    middle = int(time.time() * 1000)
+    middle = later()
     put(server, stream, 5, 10)
     config = config_of(server, stream)
     made = KinesisSourceConnector()

@@ -2,8 +2,8 @@
 
 Of AWS, moto 5.2.5 does not imitate (read in its code, and seen in the tests of this module's users):
 
-* a closed shard's end: it gives iterators for ever, copies the records of split and merged shards into the new ones, and puts new
-  records into closed shards;
+* a closed shard's end: its iterators never end; moto copies the records of split and merged shards into the new ones, and puts
+  new records into closed shards;
 * sequence numbers that rise over all shards of a stream;
 * retention: nothing is ever trimmed, and no iterator expires;
 * failed entries of PutRecords, SendMessageBatch and DeleteMessageBatch, throttling, and other answers of a service in trouble;

@@ -20,6 +20,7 @@ from sluiceway.connectors.http.connection import shown_url
 from sluiceway.connectors.http.paging import Page, next_page
 from sluiceway.connectors.http.pointers import filled, found_at, is_scalar, text_of
 from sluiceway.connectors.http.position import Position, hash_of, is_after, moment_of
+from sluiceway.connectors.http.retries import RETRIES
 from sluiceway.connectors.http.source_config import (
     ANSWER_OFFSETS,
     DIRECTION,
@@ -29,7 +30,6 @@ from sluiceway.connectors.http.source_config import (
     MODIFIED,
     OFFSETS,
     PARAMS,
-    RETRIES,
     TIMESTAMP,
     URL,
     SourceOptions,
@@ -63,7 +63,7 @@ class Reader:
         self._client = client
         self._position = Position.of(stored)
         self._waiting = waiting
-        self._outage = Outage(options.unreachable)
+        self._outage = Outage(options.retries.unreachable)
         self._stopping = threading.Event()
         self._next_request = 0.0
         self._warned = False
@@ -110,7 +110,8 @@ class Reader:
 
     def _answer(self, page: Page, position: Position) -> Answer | None:
         """Return the answer to a request, after attempts with growing pauses; None if the reader is stopped."""
-        options, pauses = self._options, Backoff(self._options.backoff, self._options.longest_backoff)
+        options, retries = self._options, self._options.retries
+        pauses = Backoff(retries.backoff, retries.longest_backoff)
         while True:
             self._stopping.wait(max(0.0, self._next_request - time.monotonic()))
             if self._stopping.is_set():
@@ -121,7 +122,7 @@ class Reader:
             except UnreachableError as error:
                 self._outage.lasts(error)
                 pause = max(pauses.next(), error.pause)
-                if options.retries is not None and pauses.failures > options.retries:
+                if retries.most is not None and pauses.failures > retries.most:
                     raise ConnectError(f"{error} (after {pauses.failures} attempts, more than {RETRIES} allows)") from error
                 log.warning("Trying again in %.1f s: %s", pause, error)
                 self._waiting(error, pause)

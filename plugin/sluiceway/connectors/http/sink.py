@@ -12,7 +12,8 @@ from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.http.client import Answer, HttpClient, UnreachableError
 from sluiceway.connectors.http.connection import shown_url
 from sluiceway.connectors.http.requests import Item, Requests
-from sluiceway.connectors.http.sink_config import CONFIG, METHOD, RETRIES, URL, sink_conflicts, sink_options
+from sluiceway.connectors.http.retries import RETRIES
+from sluiceway.connectors.http.sink_config import CONFIG, METHOD, URL, sink_conflicts, sink_options
 from sluiceway.connectors.repeats import repeats
 from sluiceway.errors import ConnectError
 
@@ -92,7 +93,7 @@ class HttpSinkTask(BatchSinkTask[Item]):
             return [found[each] for each in items]
         self._pause = max(each.pause for each in failures)
         self._fruitless = 0 if found else self._fruitless + 1
-        retries = self._options.retries
+        retries = self._options.retries.most
         if retries is not None and self._fruitless > retries:
             raise ConnectError(f"{failures[0]} (after {self._fruitless} attempts, more than {RETRIES} allows)")
         if not found:

@@ -21,14 +21,14 @@ from sluiceway.connectors.http.connection import (
     header_pairs,
     server_of,
 )
-from sluiceway.connectors.keys import flag, refused_keys, text, unreachable_key, unreachable_seconds, whole
+from sluiceway.connectors.http.retries import BACKOFF, RETRIES, RetryOptions, retry_keys, retry_options
+from sluiceway.connectors.keys import flag, refused_keys, text, whole
 
 URL, DELETE_URL, METHOD, VALUES = "http.url", "http.delete.url", "http.method", "http.values"
 CONTENT_TYPE, HEADERS, NULLS = "http.headers.content.type", "http.headers.additional", "behavior.on.null.values"
 BATCHING, BATCH_SIZE, AS_ARRAY, REFUSED = "batching.enabled", "batch.max.size", "batch.json.as.array", "batch.on.refused"
 PREFIX, SUFFIX, SEPARATOR = "batch.prefix", "batch.suffix", "batch.separator"
 ORDER, IN_FLIGHT, IDEMPOTENCY = "http.order", "http.max.in.flight", "http.idempotency.header"
-RETRIES, BACKOFF, LONGEST_BACKOFF = "max.retries", "retry.backoff.ms", "retry.backoff.max.ms"
 
 PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
 _FIELD = re.compile(r"(key|value)(\.[^.]+)+")
@@ -145,19 +145,7 @@ CONFIG = ConfigDef(
             doc="The header with a key of the request, by which a server knows one that it has done. It is of the connector's "
             "name, the topic, the partition, and the offsets. Empty: no header.",
         ),
-        ConfigKey(
-            name=RETRIES,
-            type=Type.INT,
-            default=None,
-            validator=OrNull(Range(0, 2**31 - 1)),
-            importance=Importance.MEDIUM,
-            group=_DELIVERY,
-            doc="How often in a row requests may be repeated, without one that is taken, before the task fails. By default only "
-            "sluiceway.unreachable.timeout.ms limits that.",
-        ),
-        whole(BACKOFF, 3000, 0, _DELIVERY, "Milliseconds before the first repetition. Each pause is twice as long as the last."),
-        whole(LONGEST_BACKOFF, 60_000, 1, _DELIVERY, "The most milliseconds between two attempts, unless Retry-After asks more."),
-        unreachable_key(_DELIVERY, "a server"),
+        *retry_keys(_DELIVERY, 3000),
         *refused_keys({"kafka.retry.backoff.ms": f"requests are repeated as {BACKOFF} and {RETRIES} say"}, _DELIVERY),
     ]
 )
@@ -183,7 +171,7 @@ class SinkOptions:
     order: str
     in_flight: int
     idempotency_header: str
-    retries: int | None
+    retries: RetryOptions
     limits: BatchLimits
 
 
@@ -194,7 +182,7 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
     as_json = as_array or str(values[VALUES]).lower() == "json"
     in_batches = bool(values[BATCHING])
     prefix, suffix, separator = ("[", "]", ",") if as_array else ("", "\n", "\n") if in_batches else ("", "", "")
-    additional, retries = values[HEADERS], values[RETRIES]
+    additional, retries = values[HEADERS], retry_options(values)
     content_type = values[CONTENT_TYPE] or ("application/json" if as_json else None)
     headers = {} if content_type is None else {"Content-Type": str(content_type)}
     headers |= dict(header_pairs(additional if isinstance(additional, list) else []))
@@ -216,12 +204,12 @@ def sink_options(config: Mapping[str, str]) -> SinkOptions:
         order=str(values[ORDER]).lower(),
         in_flight=int(str(values[IN_FLIGHT])),
         idempotency_header=str(values[IDEMPOTENCY] or ""),
-        retries=None if retries is None else int(str(retries)),
+        retries=retries,
         limits=BatchLimits(
             records=_MOST_WAITING,
-            backoff=int(str(values[BACKOFF])) / 1000,
-            longest_backoff=int(str(values[LONGEST_BACKOFF])) / 1000,
-            unreachable=unreachable_seconds(values),
+            backoff=retries.backoff,
+            longest_backoff=retries.longest_backoff,
+            unreachable=retries.unreachable,
         ),
     )
 

@@ -19,7 +19,8 @@ from sluiceway.connectors.http.connection import (
     server_of,
 )
 from sluiceway.connectors.http.pointers import check_pairs, check_pointer, check_pointers, pairs_of
-from sluiceway.connectors.keys import flag, refused_keys, text, unreachable_key, unreachable_seconds, whole
+from sluiceway.connectors.http.retries import RetryOptions, retry_keys, retry_options
+from sluiceway.connectors.keys import flag, refused_keys, text, whole
 
 URL, METHOD, HEADERS = "http.request.url", "http.request.method", "http.request.headers"
 PARAMS, BODY, TOPIC = "http.request.params", "http.request.body", "kafka.topic"
@@ -29,7 +30,6 @@ INITIAL, UNIT, INTERVAL = "http.offset.initial", "http.response.record.timestamp
 PAGING, PAGING_POINTER = "http.paging", "http.paging.pointer"
 PAGING_SIZE, PAGING_FIRST = "http.paging.size", "http.paging.first"
 RATE, MOST_BYTES, CONDITIONAL = "http.requests.per.second", "http.response.max.bytes", "http.conditional.requests"
-RETRIES, BACKOFF, LONGEST_BACKOFF = "max.retries", "retry.backoff.ms", "retry.backoff.max.ms"
 AUTH_TYPE = "http.auth.type"
 
 KEY, TIMESTAMP = "key", "timestamp"
@@ -226,19 +226,7 @@ CONFIG = ConfigDef(
             doc="Whether a request asks only for what has changed, by ETag and Last-Modified. For one page without placeholders.",
         ),
         whole(MOST_BYTES, 64 * 1024 * 1024, 1, _REQUESTS, "The most bytes of an answer."),
-        ConfigKey(
-            name=RETRIES,
-            type=Type.INT,
-            default=None,
-            validator=OrNull(Range(0, 2**31 - 1)),
-            importance=Importance.LOW,
-            group=_TIMES,
-            doc="How often in a row a request may be repeated before the task fails. By default only "
-            "sluiceway.unreachable.timeout.ms limits that.",
-        ),
-        whole(BACKOFF, 1000, 0, _TIMES, "Milliseconds before the first repetition. Each pause is twice as long as the last."),
-        whole(LONGEST_BACKOFF, 60_000, 1, _TIMES, "The most milliseconds between two attempts, unless Retry-After asks more."),
-        unreachable_key(_TIMES, "a server"),
+        *retry_keys(_TIMES, 1000),
         *refused_keys(_IN_CASTORM, _REQUESTS),
     ]
 )
@@ -271,10 +259,7 @@ class SourceOptions:
     pause: float
     conditional: bool
     most_bytes: int
-    retries: int | None
-    backoff: float
-    longest_backoff: float
-    unreachable: float | None
+    retries: RetryOptions
 
     @property
     def cursor(self) -> str | None:
@@ -295,7 +280,7 @@ def cursor_of(offsets: Mapping[str, str]) -> str | None:
 def source_options(config: Mapping[str, str]) -> SourceOptions:
     """Return the options of a config. Raises ConfigError."""
     values = effective(CONFIG.parse(config))
-    headers, size, retries, rate = values[HEADERS], values[PAGING_SIZE], values[RETRIES], float(str(values[RATE]))
+    headers, size, rate = values[HEADERS], values[PAGING_SIZE], float(str(values[RATE]))
     return SourceOptions(
         server=server_of(values, URL),
         url=str(values[URL]),
@@ -320,10 +305,7 @@ def source_options(config: Mapping[str, str]) -> SourceOptions:
         pause=1 / rate if rate else 0.0,
         conditional=bool(values[CONDITIONAL]),
         most_bytes=int(str(values[MOST_BYTES])),
-        retries=None if retries is None else int(str(retries)),
-        backoff=int(str(values[BACKOFF])) / 1000,
-        longest_backoff=int(str(values[LONGEST_BACKOFF])) / 1000,
-        unreachable=unreachable_seconds(values),
+        retries=retry_options(values),
     )
 
 

@@ -16,7 +16,7 @@ from sluiceway.connectors.rabbitmq.messages import EXCHANGE as EXCHANGE_HEADER
 from sluiceway.connectors.rabbitmq.messages import PREFIX, PROPERTIES, REDELIVER, ROUTING_KEY, STREAM_OFFSET
 from sluiceway.connectors.rabbitmq.publisher import Publication, Publisher
 from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError
-from sluiceway.connectors.simple_values import record_name, simple_bytes
+from sluiceway.connectors.simple_values import record_name, required_bytes
 from sluiceway.data import java_text
 from sluiceway.errors import ConnectError, DataError
 
@@ -338,14 +338,9 @@ def _filled(template: str, record: SinkRecord, what: str) -> str:
 
 def _bytes(value: Any, record: SinkRecord, what: str) -> bytes:
     """Return a simple value as the body of a message."""
-    if (found := simple_bytes(value)) is not None:
-        return found
     if value is None:
         raise DataError(f"{record_name(record)} has no {what}, and a message needs a body. Leave such records out with Filter.")
-    raise DataError(
-        f"The {what} of {record_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
-        "ByteArrayConverter, or take a part of it with ExtractField."
-    )
+    return required_bytes(value, record_name(record), what)
 
 
 class RabbitSinkConnector(RabbitConnector, SinkConnector):

@@ -64,7 +64,7 @@ def test_a_config_of_aivens_connector_is_taken_as_it_is() -> None:
     assert errors(HttpSinkConnector, config) == []
     options = sink_options(config)
     assert (options.batch, options.prefix, options.separator, options.suffix) == (2, b"[", b",\n", b"]")
-    assert (options.retries, options.limits.backoff, options.server.timeout) == (3, 0.1, 10.0)
+    assert (options.retries.most, options.limits.backoff, options.server.timeout) == (3, 0.1, 10.0)
     assert options.headers == {"Content-Type": "application/json", "a": "1", "b": "2"}
 
 
