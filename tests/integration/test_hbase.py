@@ -15,8 +15,9 @@ import pytest
 
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.config.intervals import IntervalRun
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.hbase import HBaseSinkConnector, HBaseSourceConnector
-from sluiceway.connectors.hbase.client import Delete, Put, UnreachableError
+from sluiceway.connectors.hbase.client import Delete, Put
 from sluiceway.connectors.hbase.sink import HBaseSinkTask
 from sluiceway.connectors.hbase.source import HBaseSourceTask
 from sluiceway.data import FLOAT64_SCHEMA, INT32_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SinkRecord
+from sluiceway.connectors.errors import LoginError
 from sluiceway.connectors.http import HttpSinkConnector
-from sluiceway.connectors.http.client import AccessError
 from sluiceway.connectors.http.sink import HttpSinkTask
 from sluiceway.data import STRING_SCHEMA, Schema, Struct
 from sluiceway.errors import ConfigError, ConnectError, RetriableError
@@ -332,7 +332,7 @@ def test_tokens_that_are_not_given(server: HttpServer, start: Start) -> None:
         sink.task.put(records(0, 1))
     assert sink.context.timeouts[-1] == 7000
     server.faults += [Answer(400, {"error": "invalid_client"})]
-    with pytest.raises(AccessError, match=r"invalid_client.* oauth2\.client\.secret"):
+    with pytest.raises(LoginError, match=r"invalid_client.* oauth2\.client\.secret"):
         sink.task.put(records(0, 1))
     for body in (b"no json", [1], {"access_token": 7}, {"access_token": "a\nb"}, {"other": "x"}):
         server.faults += [Answer(body=body)]

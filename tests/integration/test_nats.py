@@ -17,9 +17,10 @@ from typing import Any
 import nkeys
 import pytest
 
+from sluiceway.connectors.errors import LoginError, UnreachableError
 from sluiceway.connectors.nats import NatsSinkConnector, NatsStreamSourceConnector
 from sluiceway.connectors.nats.connection import Server, server_of
-from sluiceway.connectors.nats.session import LoginError, NoJetStreamError, Session, UnreachableError, opened
+from sluiceway.connectors.nats.session import NoJetStreamError, Session, opened
 from sluiceway.connectors.nats.stream_options import CONFIG
 from sluiceway.errors import ConfigError, ConnectError
 from support.certificates import Authority

@@ -109,8 +109,18 @@ class Connector(abc.ABC):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Validate the connector's own keys. Must have no side effects; may query the other system for recommended values."""
-        return cls.check(config)
+        """Validate the connector's own keys: check them, and try them once they are right. Must have no side effects."""
+        found = cls.check(config)
+        if not any(each.errors for each in found.values()):
+            cls.try_config(config, found)
+        return found
+
+    @classmethod  # noqa: B027 (most systems need no try)
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Connect to the other system, and add failures to the errors of the keys that cause them. Must have no side effects.
+
+        It may set recommended values. That the system cannot be reached is no error, if tasks wait for it.
+        """
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.connectors.errors import LoginError, RefusedError, UnreachableError
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.installation import install_command
 
@@ -31,34 +32,8 @@ _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "KM
 _TOO_MANY, _SERVER_FAULT = 429, 500
 
 
-class UnreachableError(ConnectionError):
-    """AWS does not answer, or does not take the request now: the same is tried again."""
-
-
 class ThrottledError(UnreachableError):
     """AWS answers that the request comes too often, or that it has a fault of its own that passes."""
-
-
-class LoginError(ConnectError):
-    """There are no credentials, or AWS refuses them, or they have not the right. ``key`` is the config key to look at."""
-
-    def __init__(self, message: str, key: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-    def __reduce__(self) -> tuple[type[LoginError], tuple[str, str]]:
-        return type(self), (str(self), self.key)
-
-
-class RefusedError(ConnectError):
-    """AWS refuses a request. ``code`` is that of its error, without the service's prefix."""
-
-    def __init__(self, message: str, code: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, str]]:
-        return type(self), (str(self), self.code)
 
 
 def opened(account: Account) -> Any:
@@ -146,7 +121,8 @@ def aws_errors(account: Account) -> Iterator[None]:
         told = _no_credentials(account) if isinstance(error, errors.NoCredentialsError) else f"{where}: {_short(error)}"
         raise LoginError(told, account.login_key) from None
     except errors.NoRegionError:
-        raise ConnectError(f"There is no region. Set {account.service}.region.") from None
+        key = f"{account.service}.region"
+        raise LoginError(f"There is no region. Set {key}.", key) from None
     except (errors.ParamValidationError, errors.InvalidRegionError, ValueError) as error:
         raise RefusedError(f"{where}: {_short(error)}", "ValidationException") from None
     except (errors.BotoCoreError, errors.HTTPClientError) as error:

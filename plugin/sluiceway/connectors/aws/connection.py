@@ -7,16 +7,16 @@ import logging
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, NonEmptyString, OrNull
-from sluiceway.connectors.aws.client import LoginError, UnreachableError, opened
+from sluiceway.connectors.aws.client import opened
 from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.keys import text, whole
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -149,9 +149,6 @@ def account_of(service: str, values: Mapping[str, ConfigValue], *, region: str |
 class AwsConnector(CheckedConnector):
     """Base of the connectors for services of AWS."""
 
-    target_key: ClassVar[str]
-    """The key that names the queue or the stream."""
-
     @classmethod
     def account(cls, values: Mapping[str, ConfigValue]) -> Account:
         """Return the account of parsed values."""
@@ -178,22 +175,9 @@ class AwsConnector(CheckedConnector):
         """Ask for what the config names. Changes nothing. Raises ConfigError with the key, and other ConnectErrors."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the credentials. A service that cannot be reached is no error, because tasks wait for it."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
-        account = cls.account({name: each.value for name, each in found.items()})
-        try:
-            with closing(opened(account)) as client:
-                cls.try_service(client, account, found)
-        except UnreachableError as error:
-            log.warning("%s", error)
-        except ConfigError as error:
-            found[error.name if error.name in found else cls.target_key].errors.append(str(error))
-        except LoginError as error:
-            found[error.key].errors.append(str(error))
-        except ConnectError as error:
-            no_region = account.region is None and "no region" in str(error)
-            found[region_key(account.service) if no_region else cls.target_key].errors.append(str(error))
-        return found
+    def try_system(
+        cls, values: Mapping[str, ConfigValue], config: Mapping[str, str], found: Mapping[str, ValidatedValue]
+    ) -> None:
+        account = cls.account(values)
+        with closing(opened(account)) as client:
+            cls.try_service(client, account, found)

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from sluiceway.backoff import Backoff
-from sluiceway.connectors.aws.client import RefusedError, ThrottledError, answered_at, aws_errors
+from sluiceway.connectors.aws.client import ThrottledError, answered_at, aws_errors
 from sluiceway.connectors.aws.kinesis_options import CONTINUE, TRIMMED, KinesisSourceOptions
 from sluiceway.connectors.aws.kinesis_shards import OLDEST, Position
 from sluiceway.connectors.aws.kinesis_stream import NO_RESOURCE
+from sluiceway.connectors.errors import RefusedError
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)

@@ -10,10 +10,11 @@ from typing import Any
 from sluiceway.api import DONE, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, NonEmptyString, Range
-from sluiceway.connectors.aws.client import RefusedError, aws_errors
+from sluiceway.connectors.aws.client import aws_errors
 from sluiceway.connectors.aws.connection import Account, AwsConnector, account_of, connection_keys
 from sluiceway.connectors.aws.kinesis_stream import SERVICE, STREAM_KEY, check_stream, stream_state
 from sluiceway.connectors.aws.requests import RequestLimits, RequestSinkTask
+from sluiceway.connectors.errors import RefusedError
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
 from sluiceway.connectors.simple_values import record_name, required_bytes
 from sluiceway.errors import DataError
@@ -195,7 +196,7 @@ class KinesisSinkConnector(AwsConnector, SinkConnector):
     """Puts records into a stream of Amazon Kinesis Data Streams: at least once, and in the order of each partition key."""
 
     task_class = KinesisSinkTask
-    target_key = STREAM_KEY
+    address_key = STREAM_KEY
 
     @classmethod
     def config_def(cls) -> ConfigDef:

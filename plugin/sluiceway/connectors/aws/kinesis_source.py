@@ -21,7 +21,7 @@ from sluiceway.api import (
 )
 from sluiceway.api.task import OffsetStorageReader
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
-from sluiceway.connectors.aws.client import UnreachableError, opened
+from sluiceway.connectors.aws.client import opened
 from sluiceway.connectors.aws.connection import Account, AwsConnector, account_of
 from sluiceway.connectors.aws.kinesis_options import (
     CONFIG,
@@ -47,6 +47,7 @@ from sluiceway.connectors.aws.kinesis_shards import (
     with_parents,
 )
 from sluiceway.connectors.aws.kinesis_stream import SERVICE, STREAM_KEY, shards_of, stream_state
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import BadRequestError, ConnectError, RetriableError
@@ -186,7 +187,7 @@ class KinesisSourceConnector(AwsConnector, SourceConnector):
     """Reads a stream of Amazon Kinesis Data Streams: a record for each record, also of the Kinesis Producer Library's."""
 
     task_class = KinesisSourceTask
-    target_key = STREAM_KEY
+    address_key = STREAM_KEY
     _monitor: Periodic | None = None
 
     @classmethod

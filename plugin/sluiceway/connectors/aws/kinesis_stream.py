@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.config.definition import ConfigValue
-from sluiceway.connectors.aws.client import LoginError, RefusedError, aws_errors
+from sluiceway.connectors.aws.client import aws_errors
 from sluiceway.connectors.aws.connection import Account
 from sluiceway.connectors.aws.kinesis_shards import Shard
+from sluiceway.connectors.errors import LoginError, RefusedError
 from sluiceway.errors import ConfigError
 
 SERVICE = "kinesis"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, WriteResult
-from sluiceway.connectors.aws.client import RefusedError, UnreachableError, opened
+from sluiceway.connectors.aws.client import opened
 from sluiceway.connectors.aws.connection import Account
+from sluiceway.connectors.errors import RefusedError, UnreachableError
 
 Item = TypeVar("Item")
 

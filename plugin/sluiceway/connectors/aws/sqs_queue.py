@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluiceway.config.definition import ConfigValue
-from sluiceway.connectors.aws.client import LoginError, RefusedError, aws_errors, code_of
+from sluiceway.connectors.aws.client import aws_errors, code_of
 from sluiceway.connectors.aws.connection import Account, account_of
+from sluiceway.connectors.errors import LoginError, RefusedError
 from sluiceway.errors import ConfigError
 
 URL = "sqs.url"

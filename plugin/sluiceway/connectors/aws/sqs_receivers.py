@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sluiceway.connectors.aws.client import UnreachableError, aws_errors
+from sluiceway.connectors.aws.client import aws_errors
 from sluiceway.connectors.aws.connection import Account
 from sluiceway.connectors.aws.sqs_messages import SYSTEM_ATTRIBUTES
 from sluiceway.connectors.aws.sqs_queue import MOST_AT_ONCE, Queue, numbered
+from sluiceway.connectors.errors import UnreachableError
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from sluiceway.api import DONE, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.config.connector import NAME
 from sluiceway.config.definition import ConfigDef, ConfigValue, Importance, ValidatedValue
 from sluiceway.config.validators import Check, EnumText
-from sluiceway.connectors.aws.client import RefusedError, aws_errors, code_of, is_busy
+from sluiceway.connectors.aws.client import aws_errors, code_of, is_busy
 from sluiceway.connectors.aws.connection import Account, AwsConnector, connection_keys
 from sluiceway.connectors.aws.requests import RequestLimits, RequestSinkTask
 from sluiceway.connectors.aws.sqs_messages import HEADERS, OWN_HEADERS
@@ -29,6 +29,7 @@ from sluiceway.connectors.aws.sqs_queue import (
     queue_of,
     sqs_account,
 )
+from sluiceway.connectors.errors import RefusedError
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
 from sluiceway.connectors.repeats import repeats
 from sluiceway.connectors.simple_values import record_name, required_bytes
@@ -268,7 +269,7 @@ class SqsSinkConnector(AwsConnector, SinkConnector):
     """Sends records to a queue of Amazon SQS: at least once, and to a FIFO queue without repeats within five minutes."""
 
     task_class = SqsSinkTask
-    target_key = URL
+    address_key = URL
 
     @classmethod
     def config_def(cls) -> ConfigDef:

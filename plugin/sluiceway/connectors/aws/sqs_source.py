@@ -13,7 +13,7 @@ from typing import Any
 from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask, SourceConnector
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, NonEmptyString, OrNull, Range
-from sluiceway.connectors.aws.client import UnreachableError, aws_errors, opened
+from sluiceway.connectors.aws.client import aws_errors, opened
 from sluiceway.connectors.aws.connection import Account, AwsConnector, connection_keys
 from sluiceway.connectors.aws.sqs_messages import HEADERS, OWN_HEADERS, QUEUE_PLACEHOLDER, TOPIC, VALUES, Records, receives_of
 from sluiceway.connectors.aws.sqs_queue import (
@@ -29,6 +29,7 @@ from sluiceway.connectors.aws.sqs_queue import (
     sqs_account,
 )
 from sluiceway.connectors.aws.sqs_receivers import Received, Receivers, Room
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError
 
@@ -327,7 +328,7 @@ class SqsSourceConnector(AwsConnector, SourceConnector):
     """Takes the messages of queues of Amazon SQS, standard or FIFO: a record for each message. At least once."""
 
     task_class = SqsSourceTask
-    target_key = URL
+    address_key = URL
 
     @classmethod
     def config_def(cls) -> ConfigDef:

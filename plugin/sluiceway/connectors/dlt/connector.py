@@ -49,14 +49,8 @@ class DltSourceConnector(SourceConnector):
         return found
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, and make the source in a process of its own, which reads nothing. It recommends the resources.
-
-        That a system cannot be reached now is no error.
-        """
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Make the source in a process of its own, which reads nothing. Its resources are recommended values."""
         try:
             _require_dlt()
             resources = described(config)
@@ -68,7 +62,6 @@ class DltSourceConnector(SourceConnector):
             _add(found, keys.SOURCE, str(error))
         else:
             found[keys.RESOURCES].recommended_values = list(resources)
-        return found
 
     def start(self, config: Mapping[str, str]) -> None:
         """Keep the config. Raises ConfigError."""

@@ -39,17 +39,11 @@ class FileSinkConnector(SinkConnector):
         return cls.kind.definition
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, and whether storage and metastore are there and let us in.
-
-        No answer within seconds is not an error.
-        """
-        found = cls.check(config)
-        if not any(each.errors for each in found.values()):
-            options = FileOptions.of(config, cls.kind)
-            for key, message in [*refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
-                found[key].errors.append(message)
-        return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Add whether storage and metastore let us in. No answer within seconds is not an error."""
+        options = FileOptions.of(config, cls.kind)
+        for key, message in [*refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
+            found[key].errors.append(message)
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

@@ -37,18 +37,14 @@ class FolderSourceConnector(SourceConnector):
         return keys.check(config)
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, and whether a remote storage lets us in. No answer within seconds is not an error."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Add whether a remote storage lets us in. No answer within seconds is not an error."""
         options = keys.options(config)
         if options.store is not None:
             for key, message in refusals(options.store, options.store.root):
                 found[key].errors.append(message)
             if options.queue_url:
                 found[NOTIFICATIONS_QUEUE_URL].errors += queue_refusals(options.queue_url, options.store.options)
-        return found
 
     @classmethod
     def interval_refusal(cls, config: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.errors import ConfigError, ConnectError, DataError, MissingToolError
 from sluiceway.installation import install_command
 
@@ -35,10 +36,6 @@ _REFUSED = frozenset(
 _LASTING = frozenset({"AccessDeniedException", "InvalidFamilyOperationException", "TableExistsException"})
 _PASSING = frozenset({"TableNotEnabledException", "NotServingRegionException", "RegionTooBusyException", "ThrottlingException"})
 _EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
-
-
-class UnreachableError(ConnectionError):
-    """HBase does not answer, or cannot do it now, as while a region moves: the same is tried again."""
 
 
 class MissingTableError(ConnectError):

@@ -11,7 +11,8 @@ from dataclasses import replace
 from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText
-from sluiceway.connectors.hbase.client import CA, Gateways, HBaseClient, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.hbase.client import CA, Gateways, HBaseClient
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError
 
@@ -136,11 +137,7 @@ class HBaseConnector(Connector):
         """Add what is wrong with the table to the errors of the keys. Changes nothing."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the table. Servers that cannot be reached are no error, because tasks wait for them."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
         gateways = gateways_of({name: each.value for name, each in found.items()})
         gateways = replace(gateways, timeout=min(gateways.timeout, _VALIDATION_SECONDS))
         try:
@@ -155,4 +152,3 @@ class HBaseConnector(Connector):
             found[CA].errors.append(str(error))
         except ConnectError as error:
             found[SERVERS].errors.append(str(error))
-        return found

@@ -23,16 +23,8 @@ from sluiceway.api import (
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText
-from sluiceway.connectors.hbase.client import (
-    Delete,
-    Family,
-    Gateways,
-    HBaseClient,
-    MissingTableError,
-    Put,
-    RefusedError,
-    UnreachableError,
-)
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.hbase.client import Delete, Family, Gateways, HBaseClient, MissingTableError, Put, RefusedError
 from sluiceway.connectors.hbase.connection import (
     CONNECTION_KEYS,
     TABLE,

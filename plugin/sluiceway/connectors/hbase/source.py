@@ -24,17 +24,9 @@ from sluiceway.api import (
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue
 from sluiceway.config.intervals import interval_of
 from sluiceway.config.validators import Check, EnumText, NonEmptyString
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.groups import Groups
-from sluiceway.connectors.hbase.client import (
-    NOW,
-    Cell,
-    Gateways,
-    HBaseClient,
-    MissingTableError,
-    Row,
-    UnreachableError,
-    column_of,
-)
+from sluiceway.connectors.hbase.client import NOW, Cell, Gateways, HBaseClient, MissingTableError, Row, column_of
 from sluiceway.connectors.hbase.connection import (
     CONNECTION_KEYS,
     TABLE,

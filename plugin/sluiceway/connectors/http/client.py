@@ -14,6 +14,7 @@ import httpx
 import orjson
 
 from sluiceway import __version__
+from sluiceway.connectors.errors import LoginError, UnreachableError
 from sluiceway.connectors.http.connection import (
     CLIENT_SECRET,
     PROXY,
@@ -40,28 +41,6 @@ _EARLY = 0.1
 _DEFAULT_LIFE = 300.0
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each request
-
-
-class UnreachableError(OSError):
-    """No server answered, or it is not ready. ``pause`` has the seconds that it has asked for."""
-
-    def __init__(self, message: str, pause: float = 0.0) -> None:
-        super().__init__(message)
-        self.pause = pause
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return UnreachableError, (str(self), self.pause)
-
-
-class AccessError(ConnectError):
-    """The server does not know who asks, or does not allow it. ``key`` is the config key to look at."""
-
-    def __init__(self, message: str, key: str = "") -> None:
-        super().__init__(message)
-        self.key = key
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AccessError, (str(self), self.key)
 
 
 class Answer(NamedTuple):
@@ -120,7 +99,7 @@ class HttpClient:
             most: the most bytes of the answer to a request that succeeds. Without it, only the beginning of the body is kept.
             follows: whether redirects within the server are followed. None is to another one: the credentials are for this one.
 
-        Raises UnreachableError, also for an answer that asks to try again later; AccessError; and ConnectError for others that do
+        Raises UnreachableError, also for an answer that asks to try again later; LoginError; and ConnectError for others that do
         not depend on what is sent. All other statuses are returned.
         """
         first = url
@@ -188,11 +167,11 @@ def _check(answer: Answer, server: Server) -> None:
     if status in _LATER or (status >= _SERVER_ERROR and status not in _NEVER):
         raise UnreachableError(told, retry_after_seconds(answer.headers))
     if status == _UNAUTHORIZED:
-        raise AccessError(f"{told} Check {server.login_key}.", server.login_key)
+        raise LoginError(f"{told} Check {server.login_key}.", server.login_key)
     if status == _FORBIDDEN:
-        raise AccessError(f"{told} What {server.login_key} logs in as may not do that.", server.login_key)
+        raise LoginError(f"{told} What {server.login_key} logs in as may not do that.", server.login_key)
     if status == _PROXY_LOGIN:
-        raise AccessError(f"{told} Check {PROXY}.", PROXY)
+        raise LoginError(f"{told} Check {PROXY}.", PROXY)
     if status in _NEVER:
         raise ConnectError(f"{told} Check {server.url_key}.")
 
@@ -208,7 +187,7 @@ class _Token:
         self._until = 0.0
 
     def current(self) -> str:
-        """Return a token that is valid for a while. Raises UnreachableError, AccessError, and ConnectError."""
+        """Return a token that is valid for a while. Raises UnreachableError, LoginError, and ConnectError."""
         with self._lock:
             if self._token is None or time.monotonic() >= self._until:
                 self._token, life = self._fetched()
@@ -236,7 +215,7 @@ class _Token:
             raise UnreachableError(f"{where} gives no token: HTTP {answer.status}", retry_after_seconds(answer.headers))
         if not answer.is_success:
             text = f"{where} refuses a token with HTTP {answer.status}: {answer.text}"
-            raise AccessError(f"{text} Check {CLIENT_SECRET}, and {TOKEN_URL}.", CLIENT_SECRET)
+            raise LoginError(f"{text} Check {CLIENT_SECRET}, and {TOKEN_URL}.", CLIENT_SECRET)
         try:
             found = orjson.loads(answer.body)
             token, life = found[own.token_property], float(found.get("expires_in") or _DEFAULT_LIFE)

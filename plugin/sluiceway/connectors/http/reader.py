@@ -15,7 +15,8 @@ import orjson
 from sluiceway.api import Offset, SourceRecord
 from sluiceway.api.outage import Outage
 from sluiceway.backoff import Backoff
-from sluiceway.connectors.http.client import Answer, HttpClient, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.http.client import Answer, HttpClient
 from sluiceway.connectors.http.connection import shown_url
 from sluiceway.connectors.http.paging import Page, next_page
 from sluiceway.connectors.http.pointers import filled, found_at, is_scalar, text_of

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from sluiceway.api import DONE, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.checked_connector import CheckedConnector
-from sluiceway.connectors.http.client import Answer, HttpClient, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.http.client import Answer, HttpClient
 from sluiceway.connectors.http.connection import shown_url
 from sluiceway.connectors.http.requests import Item, Requests
 from sluiceway.connectors.http.retries import RETRIES

@@ -10,7 +10,7 @@ import logging
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,8 +19,9 @@ from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check, EnumText, NonEmptyString
 from sluiceway.connectors.checked_connector import CheckedConnector
+from sluiceway.connectors.errors import LoginError, UnreachableError
 from sluiceway.connectors.keys import flag, text, whole
-from sluiceway.errors import ConfigError, ConnectError, MissingToolError
+from sluiceway.errors import ConfigError, MissingToolError
 from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
@@ -48,21 +49,6 @@ _BAD_VERSION, _BAD_CLIENT_ID, _BAD_LOGIN, _NOT_AUTHORIZED, _BANNED = 0x84, 0x85,
 _TAKEN_OVER = 0x8E
 
 secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None, importance=Importance.MEDIUM)
-
-
-class UnreachableError(ConnectionError):
-    """The broker does not answer, is busy, or has ended the connection: the same is tried again."""
-
-
-class RefusedError(ConnectError):
-    """The broker refuses the client, which waiting does not change. ``key`` is the key to look at."""
-
-    def __init__(self, message: str, key: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.key)
 
 
 def _check_uri(name: str, value: ConfigValue) -> None:
@@ -223,7 +209,7 @@ class Session:
         """The broker's limits, by their names in version 5, such as MaximumPacketSize."""
 
     def open(self) -> None:
-        """Connect to the first broker that answers. Raises UnreachableError, RefusedError, and MissingToolError."""
+        """Connect to the first broker that answers. Raises UnreachableError, LoginError, and MissingToolError."""
         for uri in self._broker.uris[:-1]:
             with suppress(UnreachableError):
                 self._open(uri)
@@ -321,7 +307,7 @@ class Session:
     def subscribe(self, filters: Sequence[str], qos: int) -> None:
         """Subscribe, and wait for the answer. Retained messages come if the session had no such subscription, by version 5.
 
-        Raises RefusedError for a filter that the client may not have, and UnreachableError.
+        Raises LoginError for a filter that the client may not have, and UnreachableError.
         """
         from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -335,7 +321,7 @@ class Session:
         self._until(lambda: number in self._granted, "the broker has not answered a subscription")
         for name, reason in zip(filters, self._granted.pop(number), strict=True):
             if reason.value >= FAILURE:
-                raise RefusedError(f"The MQTT broker refuses the subscription of {name}: {reason}", "mqtt.topics")
+                raise LoginError(f"The MQTT broker refuses the subscription of {name}: {reason}", "mqtt.topics")
 
     def acknowledge(self, messages: Sequence[tuple[int, int]]) -> None:
         """Acknowledge messages by their numbers and qualities of service. Raises UnreachableError."""
@@ -397,7 +383,7 @@ class Session:
         if advice is None:
             raise UnreachableError(f"The MQTT broker {uri} refuses the connection for now: {reason}")
         key, what = advice
-        raise RefusedError(f"The MQTT broker {uri} refuses the connection: {reason}. {what}", key)
+        raise LoginError(f"The MQTT broker {uri} refuses the connection: {reason}. {what}", key)
 
     def _opened(self) -> Client:
         if self._client is None:
@@ -407,6 +393,8 @@ class Session:
 
 class MqttConnector(CheckedConnector):
     """Base of the MQTT connectors."""
+
+    address_key = URI
 
     @classmethod
     def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
@@ -420,24 +408,9 @@ class MqttConnector(CheckedConnector):
         return {}
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the login. A broker that cannot be reached is no error, because tasks wait for it."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
-        values = {name: each.value for name, each in found.items()}
-        values[CLIENT_ID] = f"{values[CLIENT_ID]}-check"  # with its own id, a running task would lose its connection
-        session = None
-        try:
-            session = Session(broker_of(values, config.get("name", "")), clean=True)
+    def try_system(
+        cls, values: Mapping[str, ConfigValue], config: Mapping[str, str], found: Mapping[str, ValidatedValue]
+    ) -> None:
+        client_id = f"{values[CLIENT_ID]}-check"  # with its own id, a running task would lose its connection
+        with closing(Session(broker_of({**values, CLIENT_ID: client_id}, config.get("name", "")), clean=True)) as session:
             session.open()
-        except UnreachableError as error:
-            log.warning("%s", error)
-        except RefusedError as error:
-            found[error.key].errors.append(str(error))
-        except ConfigError as error:
-            found[_CA if _CA in str(error) else _KEY_CERTIFICATE].errors.append(str(error))
-        finally:
-            if session is not None:
-                session.close()
-        return found

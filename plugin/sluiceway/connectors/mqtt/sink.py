@@ -11,6 +11,7 @@ from sluiceway.api import DONE, BatchLimits, BatchSinkTask, Outcome, SinkConnect
 from sluiceway.config.connector import NAME
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString, Range
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds
 from sluiceway.connectors.mqtt.connection import (
     FAILURE,
@@ -21,7 +22,6 @@ from sluiceway.connectors.mqtt.connection import (
     Broker,
     MqttConnector,
     Session,
-    UnreachableError,
     broker_of,
     connection_keys,
 )

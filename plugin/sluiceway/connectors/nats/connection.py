@@ -17,7 +17,7 @@ from sluiceway.config.validators import Check, NonEmptyString, OrNull
 from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.https import Tls, stores_of, tls_keys
 from sluiceway.connectors.keys import text, whole
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.nats.session import Session
@@ -174,6 +174,8 @@ def server_of(values: Mapping[str, ConfigValue]) -> Server:
 class NatsConnector(CheckedConnector):
     """Base of the NATS connectors."""
 
+    address_key = SERVERS
+
     @classmethod
     def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
         urls = values[SERVERS]
@@ -194,24 +196,11 @@ class NatsConnector(CheckedConnector):
         """Add what is wrong with what the config names to the errors of its keys. The login has been tried. Changes nothing."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the login. A server that cannot be reached is no error, because tasks wait for it."""
-        from sluiceway.connectors.nats.session import LoginError, UnreachableError, opened
+    def try_system(
+        cls, values: Mapping[str, ConfigValue], config: Mapping[str, str], found: Mapping[str, ValidatedValue]
+    ) -> None:
+        from sluiceway.connectors.nats.session import opened
 
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
-        server = server_of({name: each.value for name, each in found.items()})
-        try:
-            with closing(opened(server, "validation")) as session:
-                session.check_jetstream()
-                cls.try_server(session, found)
-        except UnreachableError as error:
-            log.warning("%s", error)
-        except ConfigError as error:  # of a trust or key store, or credentials
-            found[error.name if error.name in found else TRUST].errors.append(str(error))
-        except LoginError as error:
-            found[error.key].errors.append(str(error))
-        except ConnectError as error:
-            found[SERVERS].errors.append(str(error))
-        return found
+        with closing(opened(server_of(values), "validation")) as session:
+            session.check_jetstream()
+            cls.try_server(session, found)

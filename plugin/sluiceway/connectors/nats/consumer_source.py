@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask, SourceConnector
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, OrNull, Range
+from sluiceway.connectors.errors import RefusedError, UnreachableError
 from sluiceway.connectors.keys import text, whole
 from sluiceway.connectors.nats.connection import NatsConnector
 from sluiceway.connectors.nats.jetstream import (
@@ -29,7 +30,7 @@ from sluiceway.connectors.nats.messages import (
     topic_conflicts,
 )
 from sluiceway.connectors.nats.pulls import ConsumerGoneError, Pull, delivery_of, fetch
-from sluiceway.connectors.nats.session import RefusedError, Session, UnreachableError, opened
+from sluiceway.connectors.nats.session import Session, opened
 from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from sluiceway.connectors.nats.session import NO_CONSUMER, NO_STREAM, RefusedError, Session, UnreachableError
+from sluiceway.connectors.errors import RefusedError, UnreachableError
+from sluiceway.connectors.nats.session import NO_CONSUMER, NO_STREAM, Session
 
 KEPT_SECONDS = 60.0
 """Seconds after which the server forgets a consumer of ``ordered_consumer`` that nobody uses."""

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import DONE, Outcome, WriteResult
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.nats.connection import Server
 from sluiceway.connectors.nats.jetstream import streams_of
-from sluiceway.connectors.nats.session import UnreachableError, opened
+from sluiceway.connectors.nats.session import opened
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sluiceway.connectors.nats.session import Session, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.nats.session import Session
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from sluiceway.connectors.errors import LoginError, RefusedError, UnreachableError
 from sluiceway.connectors.https import lasting_failure, tls_context
 from sluiceway.connectors.nats.client import NoCertificateError, NoTlsError, client_class
 from sluiceway.connectors.nats.connection import CREDENTIALS, DOMAIN, NKEY, SERVERS, STORE, TRUST, Server
@@ -42,34 +43,8 @@ NO_STREAM, NO_CONSUMER = 10059, 10014
 """Numbers of JetStream's errors (err_code)."""
 
 
-class UnreachableError(ConnectionError):
-    """NATS does not answer, or does not have now what is asked for: the same is tried again."""
-
-
 class NoJetStreamError(UnreachableError):
     """The server has no JetStream, or it has not started yet."""
-
-
-class LoginError(ConnectError):
-    """NATS refuses the login, or does not give it a right. ``key`` is the config key to look at."""
-
-    def __init__(self, message: str, key: str) -> None:
-        super().__init__(message)
-        self.key = key
-
-    def __reduce__(self) -> tuple[type[LoginError], tuple[str, str]]:
-        return type(self), (str(self), self.key)
-
-
-class RefusedError(ConnectError):
-    """JetStream refuses a request. ``code`` is its err_code."""
-
-    def __init__(self, message: str, code: int = 0) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, int]]:
-        return type(self), (str(self), self.code)
 
 
 class Session:

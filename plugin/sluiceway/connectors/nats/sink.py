@@ -10,12 +10,13 @@ from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, Si
 from sluiceway.config.connector import NAME
 from sluiceway.config.definition import ConfigDef, ConfigValue, Importance, ValidatedValue
 from sluiceway.config.validators import NonEmptyString
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.keys import flag, text, unreachable_key, unreachable_seconds, whole
 from sluiceway.connectors.nats.connection import CONNECTION_KEYS, NatsConnector, Server, server_of
 from sluiceway.connectors.nats.jetstream import streams_of
 from sluiceway.connectors.nats.messages import HEADERS, OWN_HEADERS
 from sluiceway.connectors.nats.publisher import MESSAGE_ID, Publication, Publisher, size_of
-from sluiceway.connectors.nats.session import Session, UnreachableError
+from sluiceway.connectors.nats.session import Session
 from sluiceway.connectors.repeats import repeats
 from sluiceway.connectors.simple_values import record_name, required_bytes, simple_bytes
 from sluiceway.data import java_text

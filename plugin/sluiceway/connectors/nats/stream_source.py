@@ -21,6 +21,7 @@ from sluiceway.api import (
     SourceTask,
 )
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
+from sluiceway.connectors.errors import RefusedError, UnreachableError
 from sluiceway.connectors.nats.connection import NatsConnector
 from sluiceway.connectors.nats.jetstream import (
     KEPT_SECONDS,
@@ -32,7 +33,7 @@ from sluiceway.connectors.nats.jetstream import (
 )
 from sluiceway.connectors.nats.messages import FILTER, Records, topic_conflicts
 from sluiceway.connectors.nats.pulls import ConsumerGoneError, Pull, delivery_of, fetch
-from sluiceway.connectors.nats.session import RefusedError, Session, UnreachableError, opened
+from sluiceway.connectors.nats.session import Session, opened
 from sluiceway.connectors.nats.stream_options import CONFIG, FIRST, NEXT, STREAM, STREAMS, SUBJECT, options_of
 from sluiceway.connectors.shares import dealt
 from sluiceway.errors import ConnectError, DataError, RetriableError

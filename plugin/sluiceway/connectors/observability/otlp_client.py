@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from sluiceway import __version__
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.https import lasting_failure, retry_after_seconds, tls_context
 from sluiceway.connectors.observability.otlp_config import PROTOBUF
 from sluiceway.connectors.observability.otlp_sink_config import COMPRESSION, ENDPOINTS, HEADERS, PREFIX, TIMEOUT_MS, SinkOptions
@@ -27,10 +28,6 @@ _ADVICE = {
 }
 
 logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each request
-
-
-class UnreachableError(OSError):
-    """No receiver answered, or those that did are not ready."""
 
 
 class BusyError(ConnectError):

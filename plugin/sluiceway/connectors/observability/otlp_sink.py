@@ -136,11 +136,8 @@ class OtlpSinkConnector(SinkConnector):
         return found
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, and send a request without points. A receiver that cannot be reached is no error: tasks wait for it."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Send a request without points."""
         try:
             options = sink_options(config)
             OtlpWriter(options.resource_labels)
@@ -150,4 +147,3 @@ class OtlpSinkConnector(SinkConnector):
             log.warning("%s", error)
         except ConnectError as error:
             found[HEADERS if isinstance(error, AccessError) else ENDPOINTS].errors.append(str(error))
-        return found

@@ -15,7 +15,7 @@ from sluiceway.config.validators import Check, EnumText, NonEmptyString, Range
 from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.https import Tls, stores_of, tls_keys
 from sluiceway.connectors.keys import refused_keys, text, whole
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.rabbitmq.session import Session
@@ -158,6 +158,8 @@ def server_of(values: Mapping[str, ConfigValue]) -> Server:
 class RabbitConnector(CheckedConnector):
     """Base of the RabbitMQ connectors."""
 
+    address_key = HOSTS
+
     @classmethod
     def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
         stores = [
@@ -172,23 +174,10 @@ class RabbitConnector(CheckedConnector):
         """Add what is wrong with what the config names to the errors of its keys. The login has been tried. Changes nothing."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the login. A server that cannot be reached is no error, because tasks wait for it."""
-        from sluiceway.connectors.rabbitmq.session import LoginError, UnreachableError, opened
+    def try_system(
+        cls, values: Mapping[str, ConfigValue], config: Mapping[str, str], found: Mapping[str, ValidatedValue]
+    ) -> None:
+        from sluiceway.connectors.rabbitmq.session import opened
 
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
-        server = server_of({name: each.value for name, each in found.items()})
-        try:
-            with closing(opened(server, "validation")) as session:
-                cls.try_server(session, found)
-        except UnreachableError as error:
-            log.warning("%s", error)
-        except ConfigError as error:  # of a trust or key store
-            found[TRUST].errors.append(str(error))
-        except LoginError as error:
-            found[error.key].errors.append(str(error))
-        except ConnectError as error:
-            found[HOSTS].errors.append(str(error))
-        return found
+        with closing(opened(server_of(values), "validation")) as session:
+            cls.try_server(session, found)

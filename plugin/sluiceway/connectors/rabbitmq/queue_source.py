@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask, SourceConnector
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Range
+from sluiceway.connectors.errors import RefusedError, UnreachableError
 from sluiceway.connectors.keys import flag
 from sluiceway.connectors.rabbitmq.connection import RabbitConnector
 from sluiceway.connectors.rabbitmq.messages import (
@@ -23,7 +24,7 @@ from sluiceway.connectors.rabbitmq.messages import (
     topic_conflicts,
     try_queues,
 )
-from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError, opened
+from sluiceway.connectors.rabbitmq.session import Session, opened
 from sluiceway.errors import ConnectError, DataError
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sluiceway.connectors.errors import LoginError, RefusedError, UnreachableError
 from sluiceway.connectors.https import lasting_failure, tls_context
 from sluiceway.connectors.rabbitmq.connection import HOSTS, PASSWORD, PORT, PROTOCOL, TRUST, USER, VIRTUAL_HOST, Server
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
@@ -32,32 +33,6 @@ _CLOSE_SECONDS = 5.0
 
 OnMessage = Callable[[Any, "BasicProperties", bytes], None]
 """Takes the delivery, the properties, and the body of a message."""
-
-
-class UnreachableError(ConnectionError):
-    """RabbitMQ does not answer, or does not have now what is asked for: the same is tried again."""
-
-
-class LoginError(ConnectError):
-    """RabbitMQ refuses the login. ``key`` is the config key to change."""
-
-    def __init__(self, message: str, key: str = PASSWORD) -> None:
-        super().__init__(message)
-        self.key = key
-
-    def __reduce__(self) -> tuple[type[LoginError], tuple[str, str]]:
-        return type(self), (str(self), self.key)
-
-
-class RefusedError(ConnectError):
-    """RabbitMQ has closed the channel because of what the task has sent. ``code`` is AMQP's."""
-
-    def __init__(self, message: str, code: int = 0) -> None:
-        super().__init__(message)
-        self.code = code
-
-    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, int]]:
-        return type(self), (str(self), self.code)
 
 
 @functools.cache

@@ -10,12 +10,13 @@ from typing import Any
 from sluiceway.api import BatchLimits, BatchSinkTask, Outcome, SinkConnector, SinkRecord, TopicPartition, WriteResult
 from sluiceway.config.definition import ConfigDef, ConfigValue, Importance, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString
+from sluiceway.connectors.errors import RefusedError, UnreachableError
 from sluiceway.connectors.keys import flag, refused_keys, text, unreachable_key, unreachable_seconds, whole
 from sluiceway.connectors.rabbitmq.connection import CONNECTION_KEYS, RabbitConnector, Server, server_of
 from sluiceway.connectors.rabbitmq.messages import EXCHANGE as EXCHANGE_HEADER
 from sluiceway.connectors.rabbitmq.messages import PREFIX, PROPERTIES, REDELIVER, ROUTING_KEY, STREAM_OFFSET
 from sluiceway.connectors.rabbitmq.publisher import Publication, Publisher
-from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError
+from sluiceway.connectors.rabbitmq.session import Session
 from sluiceway.connectors.simple_values import record_name, required_bytes
 from sluiceway.data import java_text
 from sluiceway.errors import ConnectError, DataError

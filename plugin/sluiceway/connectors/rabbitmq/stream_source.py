@@ -23,6 +23,7 @@ from sluiceway.api import (
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, Range
+from sluiceway.connectors.errors import RefusedError, UnreachableError
 from sluiceway.connectors.keys import text, whole
 from sluiceway.connectors.rabbitmq.connection import RabbitConnector
 from sluiceway.connectors.rabbitmq.messages import (
@@ -35,7 +36,7 @@ from sluiceway.connectors.rabbitmq.messages import (
     topic_conflicts,
     try_queues,
 )
-from sluiceway.connectors.rabbitmq.session import RefusedError, Session, UnreachableError, opened
+from sluiceway.connectors.rabbitmq.session import Session, opened
 from sluiceway.connectors.shares import dealt
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
 

@@ -16,6 +16,7 @@ from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import revealed
 from sluiceway.config.validators import Check
 from sluiceway.connectors.checked_connector import CheckedConnector
+from sluiceway.connectors.errors import LoginError, UnreachableError
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.installation import install_command
@@ -38,8 +39,8 @@ _SCHEMES = ("redis", "rediss", "unix")
 secret = functools.partial(ConfigKey, type=Type.PASSWORD, default=None, importance=Importance.MEDIUM)
 
 
-class UnreachableError(ConnectionError):
-    """Redis does not answer, is not ready, or is no primary now: the same is tried again."""
+class ForbiddenError(ConnectError):
+    """The user has not the right to a command."""
 
 
 def _check_uri(name: str, value: ConfigValue) -> None:
@@ -170,18 +171,22 @@ def redis_errors(server: Server) -> Iterator[None]:
     except UnreachableError:
         raise
     except errors.NoPermissionError as error:
-        raise ConnectError(f"Redis at {server.uri} does not allow the user a command: {reason_of(error)}") from None
+        raise ForbiddenError(f"Redis at {server.uri} does not allow the user a command: {reason_of(error)}") from None
     except (errors.AuthenticationError, errors.AuthorizationError) as error:
-        raise ConnectError(f"Redis at {server.uri} refused the login: {error}. Check {USER} and {PASSWORD}.") from error
+        raise _refused(server, str(error)) from error
     except later as error:
         raise UnreachableError(f"Redis at {server.uri}: {reason_of(error)}") from None
     except errors.RedisError as error:
         reason = reason_of(error)
         if reason.startswith(("NOAUTH", "WRONGPASS")):
-            raise ConnectError(f"Redis at {server.uri} refused the login: {reason}. Check {USER} and {PASSWORD}.") from None
+            raise _refused(server, reason) from None
         if is_busy(error) or reason.startswith(_GONE):
             raise UnreachableError(f"Redis at {server.uri}: {reason}") from None
         raise ConnectError(f"Redis at {server.uri}: {reason}") from None
+
+
+def _refused(server: Server, reason: str) -> LoginError:
+    return LoginError(f"Redis at {server.uri} refused the login: {reason}. Check {USER} and {PASSWORD}.", PASSWORD)
 
 
 def reason_of(error: Exception) -> str:
@@ -201,6 +206,8 @@ def is_busy(error: Exception) -> bool:
 class RedisConnector(CheckedConnector):
     """Base of the Redis connectors."""
 
+    address_key = URI
+
     @classmethod
     def connection_conflicts(cls, values: Mapping[str, ConfigValue]) -> Mapping[str, str]:
         if values[_KEY_FILE] and not values[_KEY_CERTIFICATE]:
@@ -212,23 +219,14 @@ class RedisConnector(CheckedConnector):
         """Add what is wrong with what the config names to the errors of its keys. The login has been tried. Changes nothing."""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the login. A server that cannot be reached is no error, because tasks wait for it."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
-        server = server_of({name: each.value for name, each in found.items()})
-        try:
-            with closing(opened(server)) as client, redis_errors(server):
-                client.ping()
-                cls.try_server(client, found)
-        except UnreachableError as error:
-            log.warning("%s", error)
-        except ConfigError as error:
-            found[_CA if _CA in str(error) else _KEY_CERTIFICATE].errors.append(str(error))
-        except ConnectError as error:
-            if "does not allow the user" in str(error):  # who may use keys need not have the right to PING
+    def try_system(
+        cls, values: Mapping[str, ConfigValue], config: Mapping[str, str], found: Mapping[str, ValidatedValue]
+    ) -> None:
+        server = server_of(values)
+        with closing(opened(server)) as client:
+            try:
+                with redis_errors(server):
+                    client.ping()
+                    cls.try_server(client, found)
+            except ForbiddenError as error:  # who may use keys need not have the right to PING
                 log.warning("%s", error)
-            else:
-                found[PASSWORD if "login" in str(error) else URI].errors.append(str(error))
-        return found

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sluiceway.api import ExactlyOnceSupport, Message, QueueLimits, QueueSourceTask
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import NonEmptyString
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.keys import text, whole
-from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors
+from sluiceway.connectors.redis.connection import opened, redis_errors
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
     OFFSET,

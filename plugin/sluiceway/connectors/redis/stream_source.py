@@ -20,7 +20,8 @@ from sluiceway.api import (
 )
 from sluiceway.config.definition import ConfigDef
 from sluiceway.config.intervals import interval_of
-from sluiceway.connectors.redis.connection import UnreachableError, opened, redis_errors
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.redis.connection import opened, redis_errors
 from sluiceway.connectors.redis.streams import (
     BEGINNING,
     END,

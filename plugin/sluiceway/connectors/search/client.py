@@ -12,6 +12,7 @@ import httpx
 import orjson
 
 from sluiceway import __version__
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.https import lasting_failure, tls_context
 from sluiceway.connectors.search.connection import URL, Server
 from sluiceway.errors import ConfigError, ConnectError, DataError, shortened
@@ -29,10 +30,6 @@ logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log each reques
 def is_busy(status: int) -> bool:
     """Return whether a status is the server's own trouble, as while it is full, starts, or shuts down."""
     return status == _TOO_MANY or status >= _SERVER_ERROR
-
-
-class UnreachableError(OSError):
-    """No server answered, or the one that did is not ready."""
 
 
 class RefusedError(ConnectError):

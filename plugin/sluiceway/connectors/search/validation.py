@@ -37,11 +37,7 @@ class SearchConnector(Connector):
         """
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, the login and the indexes. A server that cannot be reached is no error, because tasks wait for it."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
         try:
             with closing(SearchClient(cls.server(config))) as client:
                 client.about()
@@ -50,12 +46,11 @@ class SearchConnector(Connector):
             log.warning("%s", error)
         except RefusedError as error:
             if error.status == FORBIDDEN:  # who may use indexes need not have the right to ask for the server's version
-                return found
+                return
             for key in (USER, PASSWORD) if error.status == UNAUTHORIZED else (URL,):
                 found[key].errors.append(str(error))
         except ConfigError as error:  # of a trust or key store
             found[URL].errors.append(str(error))
-        return found
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

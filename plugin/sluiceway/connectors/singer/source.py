@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, Partition, Pump, SourceColumns, SourceConnector, SourceRecord, SourceTask
-from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
+from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.singer.catalog import stream_name
 from sluiceway.connectors.singer.config import (
     CATALOG,
@@ -234,13 +235,11 @@ def state_of(offset: Offset) -> str:
     return text
 
 
-class SingerSourceConnector(SourceConnector):
+class SingerSourceConnector(CheckedConnector, SourceConnector):
     """Runs a Singer tap, again and again, and writes its records to a topic for each stream. There is one task."""
 
     task_class = SingerSourceTask
     interval_by_timestamp = False
-
-    _config: dict[str, str]
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -256,14 +255,13 @@ class SingerSourceConnector(SourceConnector):
         return "the tap writes files of its batch_config" if batches else ""
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, and ask the tap for its catalog: its streams are recommended values, and it tries its config.
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Ask the tap for its catalog: its streams are recommended values, and it tries its config.
 
         A tap that is not installed on this machine, or takes longer than 30 s, is no error: the tasks' machines have it.
         """
-        found = cls.check(config)
-        if any(each.errors for each in found.values()) or config.get(CATALOG_OPTION) == WITHOUT or config.get(CATALOG):
-            return found
+        if config.get(CATALOG_OPTION) == WITHOUT or config.get(CATALOG):
+            return
         try:
             catalog = _discovered(options_of(config))
         except (NotFoundError, MissingToolError) as error:
@@ -273,19 +271,10 @@ class SingerSourceConnector(SourceConnector):
         else:
             if catalog is not None:
                 _recommend(found[SELECT], options_of(config), catalog)
-        return found
 
     @classmethod
-    def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        found = cls.config_def().validate(config)
-        if not any(each.errors for each in found.values()):
-            for name, problem in conflicts({name: each.value for name, each in found.items()}).items():
-                found[name].errors.append(str(ConfigError(name, None, problem)))
-        return found
-
-    def start(self, config: Mapping[str, str]) -> None:
-        options_of(config)
-        self._config = dict(config)
+    def conflicts(cls, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> Mapping[str, str]:
+        return conflicts(values)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [dict(self._config)]

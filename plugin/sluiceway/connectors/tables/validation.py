@@ -36,12 +36,18 @@ class TableConnector(TableFormat[OptionsT, StoreT], Connector):
         return cls.definition
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, the login and the tables. An unreachable catalog is not an error, because tasks wait for it."""
-        found = cls.check(config)
-        if not any(each.errors for each in found.values()):
-            cls._connect(config, found)
-        return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Try the login and the tables."""
+        try:
+            options = cls.options_of(config)
+            with closing(cls.store_of(options)) as store:
+                cls.try_tables(options, store, found)
+        except RetriableError as error:
+            log.warning("%s", error)
+        except ConnectError as error:
+            found[cls.key_of(error, config)].errors.append(str(error))
+        except ImportError as error:
+            found[cls.location_key].errors.append(f"{error}. Run: {install_command(cls.prefix.rstrip('.'))} on this machine.")
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
@@ -56,20 +62,6 @@ class TableConnector(TableFormat[OptionsT, StoreT], Connector):
             key = name if name in found else cls.location_key
             found[key].errors.append(message if name not in found else str(ConfigError(name, config.get(name), message)))
         return found
-
-    @classmethod
-    def _connect(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
-        """Try the tables; add failures to the errors of the keys that cause them."""
-        try:
-            options = cls.options_of(config)
-            with closing(cls.store_of(options)) as store:
-                cls.try_tables(options, store, found)
-        except RetriableError as error:
-            log.warning("%s", error)
-        except ConnectError as error:
-            found[cls.key_of(error, config)].errors.append(str(error))
-        except ImportError as error:
-            found[cls.location_key].errors.append(f"{error}. Run: {install_command(cls.prefix.rstrip('.'))} on this machine.")
 
 
 class WritingConnector(WritingFormat, TableConnector[TableOptions, TableStore]):

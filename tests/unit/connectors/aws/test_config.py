@@ -9,22 +9,14 @@ import pytest
 
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.aws import KinesisSinkConnector, KinesisSourceConnector, SqsSinkConnector, SqsSourceConnector
-from sluiceway.connectors.aws.client import (
-    LoginError,
-    RefusedError,
-    ThrottledError,
-    UnreachableError,
-    answered_at,
-    code_of,
-    meaning_of,
-    opened,
-)
+from sluiceway.connectors.aws.client import ThrottledError, answered_at, code_of, meaning_of, opened
 from sluiceway.connectors.aws.connection import Account, account_of
 from sluiceway.connectors.aws.kinesis_options import options_of
 from sluiceway.connectors.aws.kinesis_sink import partition_key_of
 from sluiceway.connectors.aws.sqs_queue import sqs_account
 from sluiceway.connectors.aws.sqs_sink import id_of
 from sluiceway.connectors.aws.sqs_source import CONFIG
+from sluiceway.connectors.errors import LoginError, RefusedError, UnreachableError
 from sluiceway.errors import ConfigError, ConnectError
 
 QUEUE = {"sqs.url": "q"}

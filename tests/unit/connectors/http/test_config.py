@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api import SinkRecord
+from sluiceway.connectors.errors import LoginError, UnreachableError
 from sluiceway.connectors.http import HttpSinkConnector, HttpSourceConnector
-from sluiceway.connectors.http.client import AccessError, Answer, UnreachableError
+from sluiceway.connectors.http.client import Answer
 from sluiceway.connectors.http.connection import OAuth2, Server, shown_url
 from sluiceway.connectors.http.paging import Page, link_of, next_page
 from sluiceway.connectors.http.pointers import filled, found_at
@@ -168,7 +169,7 @@ def test_secrets_are_not_shown() -> None:
 
 
 def test_errors_can_be_pickled() -> None:
-    for error in (UnreachableError("x", 3.0), AccessError("x", "key")):
+    for error in (UnreachableError("x", 3.0), LoginError("x", "key")):
         copy = pickle.loads(pickle.dumps(error))  # noqa: S301
         assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 

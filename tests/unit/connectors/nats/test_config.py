@@ -13,20 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api import DONE, Outcome, SinkRecord
+from sluiceway.connectors.errors import LoginError, RefusedError, UnreachableError
 from sluiceway.connectors.nats import NatsConsumerSourceConnector, NatsSinkConnector, NatsStreamSourceConnector
 from sluiceway.connectors.nats.client import parsed_headers
 from sluiceway.connectors.nats.connection import Server
 from sluiceway.connectors.nats.jetstream import moment
 from sluiceway.connectors.nats.publisher import result_of, size_of
 from sluiceway.connectors.nats.pulls import delivery_of
-from sluiceway.connectors.nats.session import (
-    LoginError,
-    NoJetStreamError,
-    RefusedError,
-    UnreachableError,
-    meaning_of,
-    refusal,
-)
+from sluiceway.connectors.nats.session import NoJetStreamError, meaning_of, refusal
 from sluiceway.connectors.nats.sink import filled_subject, own_headers, subject_problem
 from sluiceway.data import Header
 from sluiceway.errors import ConfigError, ConnectError, DataError

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluiceway.connectors.errors import LoginError, RefusedError, UnreachableError
 from sluiceway.connectors.rabbitmq import RabbitQueueSourceConnector, RabbitStreamSourceConnector
 from sluiceway.connectors.rabbitmq.connection import Server, server_of
 from sluiceway.connectors.rabbitmq.messages import headers_of
 from sluiceway.connectors.rabbitmq.queue_source import CONFIG, options_of
-from sluiceway.connectors.rabbitmq.session import LoginError, RefusedError, UnreachableError, _pika, meaning_of
+from sluiceway.connectors.rabbitmq.session import _pika, meaning_of
 from sluiceway.connectors.rabbitmq.sink import _take
 from sluiceway.errors import ConfigError, ConnectError
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.connectors.search.client import RefusedError, SearchClient, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.search.client import RefusedError, SearchClient
 from sluiceway.connectors.search.connection import Server
 from sluiceway.connectors.search.sink import ElasticsearchSinkConnector, OpenSearchSinkConnector
 from sluiceway.connectors.search.sink.config import aiven_options, confluent_options

@@ -35,15 +35,12 @@ class BinlogConnector(SourceConnector):
         return DEFINITION
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        values = cls.check(config)
-        if not any(value.errors for value in values.values()):
-            try:
-                Server(source_config(config).connection).close()
-            except ConnectError as error:
-                text = f"Unable to connect: {error}"
-                values["database.hostname"].errors.append(TemporaryProblem(text) if isinstance(error, RetriableError) else text)
-        return values
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        try:
+            Server(source_config(config).connection).close()
+        except ConnectError as error:
+            text = f"Unable to connect: {error}"
+            found["database.hostname"].errors.append(TemporaryProblem(text) if isinstance(error, RetriableError) else text)
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

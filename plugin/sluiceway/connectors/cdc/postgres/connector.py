@@ -45,13 +45,10 @@ class PostgresConnector(SourceConnector):
         return CONFIG
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
         from sluiceway.connectors.cdc.postgres.validation import check_login
 
-        found = cls.check(config)
-        if not any(value.errors for value in found.values()):
-            check_login(config, found)
-        return found
+        check_login(config, found)
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

@@ -28,7 +28,7 @@ def checked(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
     return found
 
 
-def check_login(config: Mapping[str, str], found: dict[str, ValidatedValue]) -> None:
+def check_login(config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
     """Connect once; a refused login is an error of the host name's key, as in Debezium."""
     key = found["database.hostname"]
     try:

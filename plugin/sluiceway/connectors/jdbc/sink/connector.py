@@ -41,17 +41,12 @@ class JdbcSinkConnector(SinkConnector):
         return SINK
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the login. An unreachable database is not an error, because tasks wait for it."""
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
         from sluiceway.connectors.jdbc.login_check import check_login
 
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
         connection = SinkOptions.of(config).connection
         if not dialect_class(connection.url.dialect).local_file:
             check_login(connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), may_be_unreachable=True)
-        return found
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

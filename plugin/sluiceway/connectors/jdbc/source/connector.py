@@ -57,10 +57,10 @@ class JdbcSourceConnector(SourceConnector):
         return CONFIG
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        from sluiceway.connectors.jdbc.source.validation import validate
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        from sluiceway.connectors.jdbc.source.validation import try_database
 
-        return validate(config, cls.check(config))
+        try_database(config, found)
 
     @classmethod
     def check(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:

@@ -35,15 +35,13 @@ if TYPE_CHECKING:
 _MAX_TABLES = 100  # whose columns are checked
 
 
-def validate(config: Mapping[str, str], found: dict[str, ValidatedValue]) -> dict[str, ValidatedValue]:
-    """Return each key's value, errors and recommended values: the tables of the database. ``found`` is from ``checked``."""
-    if not any(each.errors for each in found.values()):
-        source = source_config(config)
-        if missing := _missing_file(source):
-            found[CONNECTION_URL].errors.append(missing)
-        else:
-            _check_database(source, found)
-    return found
+def try_database(config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+    """Add errors and recommended values: the tables of the database."""
+    source = source_config(config)
+    if missing := _missing_file(source):
+        found[CONNECTION_URL].errors.append(missing)
+    else:
+        _check_database(source, found)
 
 
 def _missing_file(config: SourceConfig) -> str | None:
@@ -57,7 +55,7 @@ def _missing_file(config: SourceConfig) -> str | None:
     )
 
 
-def _check_database(config: SourceConfig, found: dict[str, ValidatedValue]) -> None:
+def _check_database(config: SourceConfig, found: Mapping[str, ValidatedValue]) -> None:
     def check(database: Database, connection: sa.Connection) -> None:
         tables = database.dialect.list_tables(connection, config.selection.types)
         for key in (TABLE_WHITELIST, TABLE_BLACKLIST):
@@ -72,7 +70,7 @@ def _check_database(config: SourceConfig, found: dict[str, ValidatedValue]) -> N
     check_login(config.connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), check)
 
 
-def _check_table(config: SourceConfig, table: TableId, columns: Sequence[Column], found: dict[str, ValidatedValue]) -> bool:
+def _check_table(config: SourceConfig, table: TableId, columns: Sequence[Column], found: Mapping[str, ValidatedValue]) -> bool:
     """Add the errors of a table's columns; return whether there are none."""
     label, by_name = f"table {table}", {column.name: column for column in columns}
     try:

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import httpx
 
-from sluiceway.connectors.search.client import FORBIDDEN, RefusedError, SearchClient, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.search.client import FORBIDDEN, RefusedError, SearchClient
 from sluiceway.connectors.search.connection import Server
 
 _OF_INDEXES = (

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
+from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.groups import Groups
 from sluiceway.connectors.periodic import Job, Periodic
-from sluiceway.connectors.search.client import RefusedError, UnreachableError, is_busy
+from sluiceway.connectors.search.client import RefusedError, is_busy
 from sluiceway.connectors.search.connection import Server
 from sluiceway.connectors.search.source.client import SourceClient
 from sluiceway.connectors.search.source.config import (

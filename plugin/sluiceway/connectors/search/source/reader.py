@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sluiceway.api import Offset, SourceRecord
-from sluiceway.connectors.search.client import RefusedError, UnreachableError, is_busy
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.search.client import RefusedError, is_busy
 from sluiceway.connectors.search.source.client import SourceClient
 from sluiceway.connectors.search.source.config import (
     INCREMENTING_FIELD,

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from sluiceway.api import Offset, Partition, SourceLag, SourceRecord, SourceTask
 from sluiceway.api.outage import Outage
-from sluiceway.connectors.search.client import RefusedError, UnreachableError, is_busy
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.search.client import RefusedError, is_busy
 from sluiceway.connectors.search.source.client import SourceClient
 from sluiceway.connectors.search.source.config import AIVEN, CONFLUENT, SourceOptions, source_options
 from sluiceway.connectors.search.source.indexes import SHARDS, from_config

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway.api import Offset, SourceRecord
-from sluiceway.connectors.search.client import RefusedError, UnreachableError
+from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.search.client import RefusedError
 from sluiceway.connectors.search.connection import Server
 from sluiceway.connectors.search.source.client import Checkpoints, Page, SourceClient
 from sluiceway.connectors.search.source.config import Mode, SourceOptions

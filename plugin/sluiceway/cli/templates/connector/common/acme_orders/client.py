@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -69,7 +70,7 @@ class Client:
         return found
 
 
-def try_connection(found: dict[str, ValidatedValue], connection: Connection) -> list[str] | None:
+def try_connection(found: Mapping[str, ValidatedValue], connection: Connection) -> list[str] | None:
     """Add what the service refuses to the results of a validation. Return its collections, or None without an answer.
 
     A service that does not answer is no error, because tasks wait for it.

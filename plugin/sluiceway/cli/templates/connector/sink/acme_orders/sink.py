@@ -110,12 +110,9 @@ class AcmeOrdersSinkConnector(SinkConnector):
         return DEFINITION
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, then the connection."""
-        found = cls.check(config)
-        if not any(each.errors for each in found.values()):
-            try_connection(found, Connection.of(DEFINITION.parse(config)))
-        return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Try the connection."""
+        try_connection(found, Connection.of(DEFINITION.parse(config)))
 
     @classmethod
     def preview(cls, config: Mapping[str, str], records: Sequence[SinkRecord]) -> Sequence[str]:

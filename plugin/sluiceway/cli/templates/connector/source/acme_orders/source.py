@@ -132,11 +132,8 @@ class AcmeOrdersSourceConnector(SourceConnector):
         return DEFINITION
 
     @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, then the connection, and recommend the service's collections."""
-        found = cls.check(config)
-        if any(each.errors for each in found.values()):
-            return found
+    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+        """Try the connection, and recommend the service's collections."""
         values: Mapping[str, Any] = DEFINITION.parse(config)
         known = try_connection(found, Connection.of(values))
         if known is not None:
@@ -145,7 +142,6 @@ class AcmeOrdersSourceConnector(SourceConnector):
                 found[COLLECTIONS].errors.append(
                     f"The service has no collection {', '.join(missing)}. It has: {', '.join(known) or 'none'}."
                 )
-        return found
 
     def start(self, config: Mapping[str, str]) -> None:
         values: Mapping[str, Any] = DEFINITION.parse(config)
