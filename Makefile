@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test check proof lint style types imports site format docs test-airflow test-clusters build-kubernetes test-kubernetes
-.PHONY: faults bench bench-airflow bench-dlt bench-dlt-sink bench-folder bench-frames bench-http bench-intervals bench-many bench-nats bench-observability bench-rabbitmq bench-scaling bench-search clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
+.PHONY: faults bench bench-airflow bench-dlt bench-dlt-sink bench-folder bench-frames bench-http bench-intervals bench-many bench-nats bench-observability bench-mqtt bench-rabbitmq bench-redis bench-scaling bench-search clean test-columns test-frames bench-rest bench-rest-versions bench-migrate
 .PHONY: test-docs test-executors test-preview test-security test-security-cases test-stores test-plugins test-plugins-cdc test-plugins-kills bench-plugins test-cdc test-page
 .PHONY: test-matrix test-airflow-versions test-own-airflow bench-metrics test-lineage test-metrics test-cdc-keys test-cdc-kills bench-cdc screenshots mutants mutants-map
 
@@ -216,6 +216,12 @@ bench-http: $(VENV)/.ready  ## records per second of HttpSource and HttpSink bes
 
 bench-nats: $(VENV)/.ready  ## messages per second of NATS JetStream's sources and sink beside the client alone, on a real server (RECORDS=100000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_nats.py --records $${RECORDS:-100000} --rounds $${ROUNDS:-3}
+
+bench-mqtt: $(VENV)/.ready  ## messages per second of MqttSource and MqttSink beside the client alone, on a real broker (RECORDS=50000 ROUNDS=3)
+	$(BIN)/python tests/benchmarks/bench_mqtt.py --records $${RECORDS:-50000} --rounds $${ROUNDS:-3}
+
+bench-redis: $(VENV)/.ready  ## entries per second of Redis' sources and sink beside the client alone, on a real server (RECORDS=200000 ROUNDS=3)
+	$(BIN)/python tests/benchmarks/bench_redis.py --records $${RECORDS:-200000} --rounds $${ROUNDS:-3}
 
 bench-folder: $(VENV)/.ready  ## FolderSource beside FileStreamSource (lines) and SparkSource (CSV): rates and CPU seconds; latency, and many files (RECORDS=1000000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_folder_source.py --records $${RECORDS:-1000000} --rounds $${ROUNDS:-3}

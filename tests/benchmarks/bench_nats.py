@@ -9,38 +9,27 @@ Run: python tests/benchmarks/bench_nats.py [--records N] [--rounds N] [--headers
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
-import statistics
 import sys
-import tempfile
 import time
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sluiceway.stack.broker import EmbeddedBroker
-from support.engine import RunningTask
-from support.eventually import LIMIT
+from support import beside_client
+from support.beside_client import BesideClient
 from support.nats_server import NatsServer
 
 BATCH, WINDOW = 1000, 1000
 PAYLOAD = b"x" * 100
-_GIVE_UP_SECONDS = 900.0
 
 
 class Bench:
-    """A broker, a server, and the same messages for both."""
+    """The same messages for both."""
 
-    def __init__(self, server: NatsServer, bootstrap: str, options: argparse.Namespace) -> None:
-        self.server, self.bootstrap, self.records, self.headers = server, bootstrap, options.records, options.headers
+    def __init__(self, server: NatsServer, bench: BesideClient, *, headers: bool) -> None:
+        self.server, self.bench, self.records, self.headers = server, bench, bench.records, headers
 
     def source(self, config: dict[str, str], *, acknowledges: bool) -> tuple[float, float]:
         """Return the seconds of the client and of the task for a stream's messages, each with a stream of its own."""
@@ -48,40 +37,24 @@ class Bench:
         for stream in streams:
             self.server.publish(stream, *[PAYLOAD] * self.records)
         alone = asyncio.run(self._consume(streams[0], acknowledges=acknowledges))
+        self.bench.create(streams[1])
         given = {key: value.replace("STREAM", streams[1]) for key, value in config.items()}
-        return alone, self._task({**given, "nats.headers.enabled": str(self.headers).lower()}, streams[1])
+        headers = {"nats.headers.enabled": str(self.headers).lower()}
+        return alone, self.bench.task({**self.server.config, **given, **headers})
 
     def sink(self) -> tuple[float, float]:
         """Return the seconds of the client and of the task that publish a topic's records."""
         streams = [self._stream() for _ in range(2)]
         alone = asyncio.run(self._publish(streams[0]))
-        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20})
-        for number in range(self.records):
-            producer.produce(streams[1], PAYLOAD)
-            if number % 10_000 == 0:
-                producer.flush(LIMIT)
-        assert producer.flush(LIMIT) == 0
-        seconds = self._task({"connector.class": "NatsSink", "topics": streams[1]}, streams[1])
+        self.bench.fill(streams[1], PAYLOAD)
+        seconds = self.bench.task({"connector.class": "NatsSink", "topics": streams[1], **self.server.config})
         assert self.server.count(streams[1]) == self.records
         return alone, seconds
 
     def _stream(self) -> str:
-        name = f"bench-{uuid.uuid4().hex[:8]}"
+        name = self.bench.name()
         self.server.create(name)
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(name, 1, 1)])[name].result(LIMIT)
         return name
-
-    def _task(self, config: dict[str, str], name: str) -> float:
-        given = {"name": name, **self.server.config, "key.converter": "StringConverter", "value.converter": "ByteArrayConverter"}
-        worker = {"bootstrap.servers": self.bootstrap, "group.id": "bench"}
-        began = time.perf_counter()
-        with RunningTask({**given, **config}, worker, bounded=True) as task:
-            result = task.join(within=_GIVE_UP_SECONDS)
-        seconds = time.perf_counter() - began
-        assert not result.failed, result.trace
-        assert result.records == self.records
-        return seconds
 
     async def _consume(self, stream: str, *, acknowledges: bool) -> float:
         import nats
@@ -118,39 +91,20 @@ class Bench:
 
 
 def main() -> None:
-    options = _parser().parse_args()
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        broker = EmbeddedBroker(Path(folder))
-        bootstrap = broker.start(timeout=LIMIT)
-        stack.callback(broker.stop)
-        server = stack.enter_context(NatsServer())
-        bench = Bench(server, bootstrap, options)
-        consumer = {"connector.class": "NatsConsumerSource", "nats.stream": "STREAM", "nats.consumer": "c", "nats.held": "1000"}
-        measures: dict[str, Callable[[], tuple[float, float]]] = {
-            "source of a stream": lambda: bench.source(
-                {"connector.class": "NatsStreamSource", "nats.streams": "STREAM"}, acknowledges=False
-            ),
-            "source of a consumer": lambda: bench.source(consumer, acknowledges=True),
-            "sink": bench.sink,
-        }
-        for name, measure in measures.items():
-            if not any(each in name for each in options.only.split(",")):
-                continue
-            ratios: list[float] = []
-            for _ in range(options.rounds):
-                alone, task = measure()
-                ratios.append(alone / task)
-                print(f"{name}: client {options.records / alone:,.0f}/s, task {options.records / task:,.0f}/s", flush=True)
-            print(f"{name}, {options.records:,} messages: {statistics.median(ratios):.2f} times the client's rate", flush=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = beside_client.parser(__doc__, records=100_000, only="stream,consumer,sink")
     parser.add_argument("--headers", action="store_true")
-    parser.add_argument("--only", default="stream,consumer,sink")
-    return parser
+    options = parser.parse_args()
+    stream = {"connector.class": "NatsStreamSource", "nats.streams": "STREAM"}
+    consumer = {"connector.class": "NatsConsumerSource", "nats.stream": "STREAM", "nats.consumer": "c", "nats.held": "1000"}
+    with beside_client.beside_client(options) as beside, NatsServer() as server:
+        bench = Bench(server, beside, headers=options.headers)
+        beside.compare(
+            {
+                "source of a stream": lambda: bench.source(stream, acknowledges=False),
+                "source of a consumer": lambda: bench.source(consumer, acknowledges=True),
+                "sink": bench.sink,
+            }
+        )
 
 
 if __name__ == "__main__":

@@ -9,41 +9,30 @@ Run: python tests/benchmarks/bench_rabbitmq.py [--records N] [--rounds N] [--hea
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import statistics
 import sys
-import tempfile
 import time
-import uuid
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sluiceway.connectors.rabbitmq.connection import Server
 from sluiceway.connectors.rabbitmq.session import opened
-from sluiceway.stack.broker import EmbeddedBroker
+from support import beside_client
+from support.beside_client import BesideClient
 from support.database import HOST
-from support.engine import RunningTask
-from support.eventually import LIMIT
 from support.rabbitmq_server import RabbitServer
 
 PREFETCH, WINDOW = 2000, 1000
 BODY = b"x" * 100
-_GIVE_UP_SECONDS = 900.0
 
 
 class Bench:
-    """A broker, a server, and the same messages for both."""
+    """The same messages for both."""
 
-    def __init__(self, server: RabbitServer, bootstrap: str, options: argparse.Namespace) -> None:
-        self.server, self.bootstrap, self.records, self.headers = server, bootstrap, options.records, options.headers
+    def __init__(self, server: RabbitServer, bench: BesideClient, *, headers: bool) -> None:
+        self.server, self.bench, self.records, self.headers = server, bench, bench.records, headers
 
     def source(self, kind: str, queue_kind: str) -> tuple[float, float]:
         """Return the seconds of the client and of the task for a queue's messages, each with a queue of its own."""
@@ -53,39 +42,21 @@ class Bench:
                 self.server.publish(queue, *[BODY] * min(10_000, self.records))
         alone = self._consume(queues[0], {"x_stream_offset": "first"} if queue_kind == "stream" else {})
         config = {"rabbitmq.queue": queues[1], "rabbitmq.headers.enabled": str(self.headers).lower()}
-        return alone, self._task({"connector.class": kind, **config}, queues[1])
+        return alone, self.bench.task({"connector.class": kind, **self.server.config, **config})
 
     def sink(self, queue_kind: str) -> tuple[float, float]:
         """Return the seconds of the client and of the task that publish a topic's records."""
         queues = [self._queue(queue_kind) for _ in range(2)]
         alone = self._publish(queues[0])
-        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20})
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        admin.create_topics([NewTopic(queues[1], 1, 1)])[queues[1]].result(LIMIT)
-        for number in range(self.records):
-            producer.produce(queues[1], BODY)
-            if number % 10_000 == 0:
-                producer.flush(LIMIT)
-        assert producer.flush(LIMIT) == 0
-        seconds = self._task({"connector.class": "RabbitSink", "topics": queues[1]}, queues[1])
+        self.bench.fill(queues[1], BODY)
+        seconds = self.bench.task({"connector.class": "RabbitSink", "topics": queues[1], **self.server.config})
         assert self.server.count(queues[1]) == self.records
         return alone, seconds
 
     def _queue(self, kind: str) -> str:
-        name = f"bench-{kind}-{uuid.uuid4().hex[:8]}"
+        name = self.bench.name()
         self.server.declare(name, kind)
         return name
-
-    def _task(self, config: dict[str, str], name: str) -> float:
-        given = {"name": name, **self.server.config, "key.converter": "StringConverter", "value.converter": "ByteArrayConverter"}
-        worker = {"bootstrap.servers": self.bootstrap, "group.id": "bench"}
-        began = time.perf_counter()
-        with RunningTask({**given, **config}, worker, bounded=True) as task:
-            result = task.join(within=_GIVE_UP_SECONDS)
-        seconds = time.perf_counter() - began
-        assert not result.failed, result.trace
-        assert result.records == self.records
-        return seconds
 
     def _session(self) -> Any:
         server = Server((HOST,), self.server.port, "/", "guest", "guest", 10.0, 10.0, 60, 10.0)
@@ -136,39 +107,21 @@ class Bench:
 
 
 def main() -> None:
-    options = _parser().parse_args()
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        broker = EmbeddedBroker(Path(folder))
-        bootstrap = broker.start(timeout=LIMIT)
-        stack.callback(broker.stop)
-        server = stack.enter_context(closing(RabbitServer()))
-        server.start()
-        bench = Bench(server, bootstrap, options)
-        measures: dict[str, Callable[[], tuple[float, float]]] = {
-            "source of a classic queue": lambda: bench.source("RabbitQueueSource", "classic"),
-            "source of a quorum queue": lambda: bench.source("RabbitQueueSource", "quorum"),
-            "source of a stream": lambda: bench.source("RabbitStreamSource", "stream"),
-            "sink to a classic queue": lambda: bench.sink("classic"),
-            "sink to a quorum queue": lambda: bench.sink("quorum"),
-        }
-        for name, measure in measures.items():
-            if not any(each in name for each in options.only.split(",")):
-                continue
-            ratios: list[float] = []
-            for _ in range(options.rounds):
-                alone, task = measure()
-                ratios.append(alone / task)
-                print(f"{name}: client {options.records / alone:,.0f}/s, task {options.records / task:,.0f}/s", flush=True)
-            print(f"{name}, {options.records:,} messages: {statistics.median(ratios):.2f} times the client's rate", flush=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser = beside_client.parser(__doc__, records=100_000, only="source,sink")
     parser.add_argument("--headers", action="store_true")
-    parser.add_argument("--only", default="source,sink")
-    return parser
+    options = parser.parse_args()
+    with beside_client.beside_client(options) as beside, closing(RabbitServer()) as server:
+        server.start()
+        bench = Bench(server, beside, headers=options.headers)
+        beside.compare(
+            {
+                "source of a classic queue": lambda: bench.source("RabbitQueueSource", "classic"),
+                "source of a quorum queue": lambda: bench.source("RabbitQueueSource", "quorum"),
+                "source of a stream": lambda: bench.source("RabbitStreamSource", "stream"),
+                "sink to a classic queue": lambda: bench.sink("classic"),
+                "sink to a quorum queue": lambda: bench.sink("quorum"),
+            }
+        )
 
 
 if __name__ == "__main__":
