@@ -10,6 +10,7 @@ Run: python tests/benchmarks/bench_mqtt.py [--records N] [--rounds N] [--only so
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -80,11 +81,12 @@ class Bench:
 
     def _subscribe(self, name: str) -> None:
         """Make a session that gets the messages of a topic, and leave it."""
-        client, granted = self._client(name), list[Any]()
-        client.on_connect = lambda *_: client.subscribe(name, 1)
-        client.on_subscribe = lambda *args: granted.append(args[3])
+        client, granted = self._client(name), threading.Event()
+        client.on_subscribe = lambda *_: granted.set()
         self._open(client)
-        eventually(lambda: granted, what="the subscription")
+        eventually(client.is_connected, what="the connection")
+        client.subscribe(name, 1)
+        assert granted.wait(LIMIT)
         self._close(client)
 
     def _publish(self, topic: str) -> float:

@@ -116,8 +116,8 @@ def _require_dlt() -> None:
         )
 
 
-def _add(found: dict[str, ValidatedValue], key: str, message: str) -> None:
-    found.setdefault(key, ValidatedValue(key)).errors.append(message)
+def _add(found: Mapping[str, ValidatedValue], key: str, message: str) -> None:
+    found[key if key in found else keys.SOURCE].errors.append(message)
 
 
 def _check_offset(offset: Offset) -> None:

@@ -270,7 +270,7 @@ def meaning_of(error: BaseException, server: Server, host: str) -> Exception:
     text = str(cause)
     # pika takes a connection that is lost at these points for a refusal, too: only an answer is one.
     if isinstance(cause, exceptions.ProbableAuthenticationError) and "(403)" in text:
-        return LoginError(f"{where} refused the login of user {server.user}. Check {USER} and {PASSWORD}.")
+        return LoginError(f"{where} refused the login of user {server.user}. Check {USER} and {PASSWORD}.", PASSWORD)
     if isinstance(cause, exceptions.ProbableAccessDeniedError) and "(530)" in text and " is down" not in text:
         what = f"does not let user {server.user} into the virtual host {server.virtual_host}"
         return LoginError(f"{where} {what}, or has none of that name. Check {VIRTUAL_HOST}.", VIRTUAL_HOST)
