@@ -26,7 +26,7 @@ from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.interval_connector import MovedBefore
 from sluiceway.provider.driver.lease_owner import owner_of
-from sluiceway.provider.driver.outcome import NextAction, Restarts, after_end, before_start
+from sluiceway.provider.driver.outcome import NextAction, DriverRestarts, after_end, before_start
 from sluiceway.provider.driver.run_variables import is_backfill
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interruption
@@ -362,7 +362,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
         if action is NextAction.RESTART:
             if end.exit_code == exit_codes.DONE and entry is not None and since not in (None, entry.target_state_at):
                 self.log.info("[%s|worker] Resumed while the driver drained; starting it again", name)
-                self._restarts = Restarts()
+                self._restarts = DriverRestarts()
                 return True
             self._await_restart(context, topics, name, end)
             entry = topics.entry(name)
@@ -372,7 +372,7 @@ class ConnectorOperator(MaskedConfig, LineageMixin, IntervalTask):
             topics.mark_unassigned(name)
         if action is NextAction.RESCHEDULE:
             if linger and await_resume(name, topics, settings, paused_flag(context), lambda: self._killed):
-                self._restarts = Restarts()
+                self._restarts = DriverRestarts()
                 return True
             self._raise_if_killed()
             entry = topics.entry(name)

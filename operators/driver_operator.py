@@ -25,7 +25,7 @@ from sluiceway.provider.config_provider import environment, for_run, resolve_mas
 from sluiceway.provider.driver.cluster_trackers import known_state
 from sluiceway.provider.driver.driver_watch import DriverWatch
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
-from sluiceway.provider.driver.outcome import Restarts
+from sluiceway.provider.driver.outcome import DriverRestarts
 from sluiceway.provider.driver.processes import DriverProcesses
 from sluiceway.provider.driver.run_variables import run_variables
 from sluiceway.provider.driver.submission import Submission
@@ -162,7 +162,7 @@ class DriverOperator(Templated, SparkSubmitOperator):
         self._submission: Submission | None = None
         self._processes: DriverProcesses | None = None
         self._killed = False
-        self._restarts = Restarts()
+        self._restarts = DriverRestarts()
         self._resolve: Resolve = dict
         self._began: float | None = None
 

@@ -12,7 +12,7 @@ import pytest
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.runtime.task import TaskResult
 from sluiceway.testing import MemoryConnectorContext
-from sluiceway.worker.executor import Assignment, Work
+from sluiceway.worker.executor import TaskAssignment, Work
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.database import DatabaseForTest
 from support.driver_bench import open_bench
@@ -74,7 +74,7 @@ class Placings(ThreadLauncher):
         self.tables: list[tuple[int, list[str]]] = []
 
     def launch(self, work: Work) -> Future[TaskResult]:
-        assert isinstance(work, Assignment)
+        assert isinstance(work, TaskAssignment)
         tables = json.loads(work.spec.config["tables"])
         self.tables.append((work.id.task, [table.rpartition(".")[2].strip('"') for table in tables]))
         return super().launch(work)

@@ -24,8 +24,8 @@ from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.heartbeats import Heartbeat, decode_heartbeat, heartbeat_key, is_heartbeat
 from sluiceway.storage.model import State, TaskId
-from sluiceway.worker.connector_runner import Outcome
-from sluiceway.worker.executor import Assignment, Work
+from sluiceway.worker.connector_runner import RunnerOutcome
+from sluiceway.worker.executor import TaskAssignment, Work
 from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support import peer
@@ -105,7 +105,7 @@ def test_a_driver_ignores_restart_requests_from_before_its_start(bench: Bench, u
     bench.herder.restart_task(TaskId(name, 0))
     eventually(lambda: started(script) == {"a": 2}, what="the restart")
     driver.stop("for the test")
-    assert outcome.result(timeout=LIMIT) == [Outcome.DONE]
+    assert outcome.result(timeout=LIMIT) == [RunnerOutcome.DONE]
     with open_stores(bench.worker) as stores:
         assert stores.config.take_restart_requests() == []
     assert any(b"\x1f" in (record.key or b"") for record in records(bench.worker, bench.worker.config_topic))
@@ -160,7 +160,7 @@ def test_of_two_drivers_started_at_once_one_is_fenced(bench: Bench, unique: Call
     script = begin(bench, name, "a")
     outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]
     fenced = eventually(lambda: [each for each in outcomes if each.done()], what="one of them is fenced")
-    assert [each.result() for each in fenced] == [[Outcome.FENCED]]
+    assert [each.result() for each in fenced] == [[RunnerOutcome.FENCED]]
     running(bench, name, 1)
     assert 1 <= started(script)["a"] <= 2
 
@@ -185,7 +185,7 @@ def test_two_drivers_of_an_exactly_once_source_write_each_number_once(
         running(bench, name, 1)
         third = bench.driver(name, "three:3")[1]
         eventually(lambda: all(each.done() for each in outcomes), what="the other one is fenced too")
-        assert [each.result() for each in outcomes] == [[Outcome.FENCED]] * 2
+        assert [each.result() for each in outcomes] == [[RunnerOutcome.FENCED]] * 2
         assert not third.done()
         eventually(lambda: len(records(bench.worker, topic)) >= 5000, what="all numbers")
         assert sorted(int(record.value or b"-1") for record in records(bench.worker, topic)) == list(range(5000))
@@ -253,7 +253,7 @@ class SilentTasks(ThreadLauncher):
     """Tasks without heartbeats: Spark kills a fenced driver's tasks, but nobody can kill the bench's threads."""
 
     def launch(self, work: Work) -> Future[TaskResult]:
-        assert isinstance(work, Assignment)
+        assert isinstance(work, TaskAssignment)
         properties = {**work.worker.raw, "sluiceway.heartbeat.interval.ms": "600000"}
         return super().launch(replace(work, spec=replace(work.spec, worker=worker_of(properties))))
 
@@ -275,11 +275,11 @@ def test_a_driver_does_not_run_beside_kafka_connect(
         running(bench, name, 1)
         bench.herder.restart_task(TaskId(name, 0))
         with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics) as connect, caplog.at_level(logging.ERROR):
-            assert outcome.result(timeout=LIMIT) == [Outcome.FENCED]
+            assert outcome.result(timeout=LIMIT) == [RunnerOutcome.FENCED]
             assert f"Kafka Connect runs connector {name}: 1 worker(s) with group.id={group}" in caplog.text
             peer.wait_for_state(connect.rest, name, "RUNNING")
             _, second = bench.driver(name, "two:2", SilentTasks())
-            assert second.result(timeout=LIMIT) == [Outcome.FENCED]
+            assert second.result(timeout=LIMIT) == [RunnerOutcome.FENCED]
             bench.herder.restart_task(TaskId(name, 0))
             peer.restart(connect.rest, name)
             peer.wait_for_state(connect.rest, name, "RUNNING")

@@ -21,7 +21,7 @@ from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.connection import ConnectionSettings, Server, connect
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
-from sluiceway.connectors.cdc.mysql.fields import Settings, field_type
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings, field_type
 from support.database import HOST, PASSWORD, USER
 from support.mariadb import MariaDbServer
 from support.mysql import MySqlServer
@@ -164,7 +164,7 @@ def test_the_log_has_the_values_of_the_table(server: MariaDbServer | MySqlServer
     assert start.gtids
     rows, connection = _log_rows(settings, start if kind == "gtid" else StartPosition(start.file, start.position), 100)
     definition = _definition(connection)
-    modes = Settings("string", "hex", "isostring", "precise", b"?", Calendar(adjust_years=False))
+    modes = FieldSettings("string", "hex", "isostring", "precise", b"?", Calendar(adjust_years=False))
 
     queried = connection.rows(f"select * from {TABLE.schema}.t order by id")  # noqa: S608
     connection.close()

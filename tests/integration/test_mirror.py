@@ -30,7 +30,7 @@ from sluiceway.herder import Herder
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.testing import SourceConnectorContract
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, RunnerOutcome
 from sluiceway.worker.driver import Driver
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
@@ -147,7 +147,7 @@ class Bench:
         self.source, self.target, self.stores = source, target, stores
         self.worker = worker_of(properties)
         self.herder = Herder(self.worker, stores.config, stores.status, stores.offsets)
-        self._drivers: list[tuple[Driver, Future[list[Outcome]]]] = []
+        self._drivers: list[tuple[Driver, Future[list[RunnerOutcome]]]] = []
 
     def drive(self, name: str) -> Driver:
         def runner(connector: str) -> ConnectorRunner:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.runtime.task import TaskResult
-from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.connector_runner import RunnerOutcome
 from sluiceway.worker.executor import Work
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver_bench import Bench, open_bench
@@ -49,7 +49,7 @@ def test_a_pause_drains_the_driver_and_a_new_one_continues(bench: Bench, unique:
     _, first = bench.driver(source, "one:1")
     eventually(lambda: bench.sink.exists() and bench.sink.read_text() == "a\n", what="the first line")
     bench.herder.pause(source)
-    assert first.result(timeout=LIMIT) == [Outcome.DONE]
+    assert first.result(timeout=LIMIT) == [RunnerOutcome.DONE]
     eventually(lambda: bench.states(source) == ("PAUSED", ["PAUSED"]), what="PAUSED")
     with bench.source.open("a") as file:
         file.write("b\n")
@@ -66,7 +66,7 @@ def test_a_second_driver_fences_the_first(bench: Bench, unique: Callable[[str], 
     _, first = bench.driver(source, "one:1")
     eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="the first driver")
     bench.driver(source, "two:2")
-    assert first.result(timeout=LIMIT) == [Outcome.FENCED]
+    assert first.result(timeout=LIMIT) == [RunnerOutcome.FENCED]
     eventually(lambda: bench.stores.status.connector(source).worker_id == "two:2", what="the second driver's status")  # type: ignore[union-attr]
 
 
@@ -77,7 +77,7 @@ def test_a_deletion_ends_the_driver_and_leaves_no_status(bench: Bench, unique: C
     _, outcome = bench.driver(source, "one:1")
     eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="RUNNING")
     bench.herder.delete(source)
-    assert outcome.result(timeout=LIMIT) == [Outcome.DONE]
+    assert outcome.result(timeout=LIMIT) == [RunnerOutcome.DONE]
     bench.stores.status.refresh()
     assert bench.stores.status.connector(source) is None
     assert not bench.stores.status.tasks(source)
@@ -159,6 +159,6 @@ def test_a_micro_batch_copies_the_available_records_and_ends(bench: Bench, uniqu
             file.write(lines)
         for name in (source, sink):
             _, outcome = bench.driver(name, f"{batch}:1", bounded=True)
-            assert outcome.result(timeout=LIMIT) == [Outcome.DONE]
+            assert outcome.result(timeout=LIMIT) == [RunnerOutcome.DONE]
             assert bench.states(name) == ("UNASSIGNED", ["UNASSIGNED"])
         assert bench.sink.read_text() == expected

@@ -10,7 +10,7 @@ import pytest
 from sluiceway.runtime.task import TaskResult, TaskSpec
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
-from sluiceway.worker.executor import Assignment, Work
+from sluiceway.worker.executor import TaskAssignment, Work
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.task_host import task_hosts
 from sluiceway.worker.task_host.task_hosts import TaskHosts
@@ -49,9 +49,9 @@ def test_tasks_of_a_host_that_finds_no_slot_start_in_one_that_runs(
     with open_stores(worker) as stores:
         hosts = TaskHosts(worker, "driver", stores, processes, shares=True)
 
-        def assignment(number: int) -> Assignment:
+        def assignment(number: int) -> TaskAssignment:
             spec = TaskSpec(TaskId("c", number), {}, worker, "driver", generation=1, sink=False)
-            return Assignment(spec, KafkaTaskServices((), paused=False))
+            return TaskAssignment(spec, KafkaTaskServices((), paused=False))
 
         first = hosts.launch(assignment(0))
         second = assignment(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sluiceway.herder import Herder
 from sluiceway.storage.factory import Stores, open_stores
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, RunnerOutcome
 from sluiceway.worker.driver import Driver
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
@@ -30,7 +30,7 @@ class Bench:
 
     def driver(
         self, name: str, worker_id: str, launcher: ThreadLauncher | None = None, *, bounded: bool = False
-    ) -> tuple[Driver, Future[list[Outcome]]]:
+    ) -> tuple[Driver, Future[list[RunnerOutcome]]]:
         def runner(connector: str) -> ConnectorRunner:
             return ConnectorRunner(
                 connector,

@@ -18,7 +18,7 @@ from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState
 from sluiceway.worker.connector_runner import ConnectorRunner
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 from sluiceway.worker.task_launcher import TaskLostError
 from sluiceway.worker.task_watch import Slot
 from support.engine import Offsets
@@ -90,17 +90,17 @@ class Tasks:
         self.started: Counter[int] = Counter()
         self.cancelled: list[int] = []
         self.running: dict[int, Future[TaskResult]] = {}
-        self.assignments: dict[int, Assignment] = {}
+        self.assignments: dict[int, TaskAssignment] = {}
         self.deaf: set[int] = set()
         self.undying: set[int] = set()
         self.slots: dict[int, Slot] = {}
         self.leaving: dict[int, str] = {}
         self.over = False
 
-    def slot(self, assignment: Assignment) -> Slot:
+    def slot(self, assignment: TaskAssignment) -> Slot:
         return self.slots.get(assignment.spec.id.task, Slot.HELD)
 
-    def must_move(self, assignment: Assignment) -> str | None:
+    def must_move(self, assignment: TaskAssignment) -> str | None:
         return self.leaving.pop(assignment.spec.id.task, None)
 
     def slots_advice(self) -> str:
@@ -109,14 +109,14 @@ class Tasks:
     def has_ended(self) -> bool:
         return self.over
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+    def launch(self, assignment: TaskAssignment) -> Future[TaskResult]:
         number = assignment.spec.id.task
         self.started[number] += 1
         self.assignments[number] = assignment
         self.running[number] = Future()
         return self.running[number]
 
-    def cancel(self, assignment: Assignment) -> None:
+    def cancel(self, assignment: TaskAssignment) -> None:
         number = assignment.spec.id.task
         self.cancelled.append(number)
         if number not in self.undying and not self.running[number].done():

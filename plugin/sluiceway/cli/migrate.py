@@ -111,10 +111,10 @@ def _run(options: argparse.Namespace) -> int:
         return _write_worker_config(options)
     with ExitStack() as stack:
         source, target = (stack.enter_context(_client(each)) for each in (options.source, options.target))
-        from sluiceway.cli.migration_cluster import Cluster
+        from sluiceway.cli.migration_cluster import MigrationCluster
         from sluiceway.cli.migration_command import Migration
 
-        clusters = [Cluster(source), Cluster(target)]
+        clusters = [MigrationCluster(source), MigrationCluster(target)]
         if options.back:
             clusters.reverse()
         migration = Migration(options, *clusters)

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.cli.migration_cluster import POLL_SECONDS, TRANSIENT, Cluster, awaited
+from sluiceway.cli.migration_cluster import POLL_SECONDS, TRANSIENT, MigrationCluster, awaited
 from sluiceway.cli.migration_steps import (
     CHANGING,
     FAILED,
     PAUSED,
     RUNNING,
     STOPPED,
+    ConnectorView,
     MigrationError,
     Step,
     Tasks,
-    View,
     cause_of,
     final_state,
     mark_of,
@@ -82,7 +82,12 @@ class Mover:
     """
 
     def __init__(
-        self, source: Cluster, target: Cluster, *, timeout: float, changed: Callable[[Move], None] = lambda _: None
+        self,
+        source: MigrationCluster,
+        target: MigrationCluster,
+        *,
+        timeout: float,
+        changed: Callable[[Move], None] = lambda _: None,
     ) -> None:
         self._source = source
         self._target = target
@@ -206,14 +211,14 @@ class Mover:
             f"a driver for {name} at {self._target.text}, which is running its DAG",
         )
 
-    def _stop(self, cluster: Cluster, name: str) -> None:
+    def _stop(self, cluster: MigrationCluster, name: str) -> None:
         """Stop a connector and wait until its last task has ended, so that its last offsets are stored."""
         ends = cluster.ends(name)
         ends.expect(self._started_tasks(cluster, name).numbers)
         cluster.api.stop(name)
         self._await(lambda: self._state(cluster, name) == STOPPED and ends.all(), f"{name} STOPPED at {cluster.text}")
 
-    def _started_tasks(self, cluster: Cluster, name: str) -> Tasks:
+    def _started_tasks(self, cluster: MigrationCluster, name: str) -> Tasks:
         """Return a connector's tasks. Those that are about to start are waited for, as after a worker's return.
 
         Nothing would show when such a task ends: it could store offsets after they were read.
@@ -229,7 +234,7 @@ class Mover:
     def _copy(self, move: Move) -> None:
         move.copied = self._copy_offsets(self._source, self._target, move.name)
 
-    def _copy_offsets(self, source: Cluster, target: Cluster, name: str) -> bool:
+    def _copy_offsets(self, source: MigrationCluster, target: MigrationCluster, name: str) -> bool:
         """Return whether the target has the offsets."""
         wanted = self._last_offsets(source, name)
         edits = offset_edits(wanted, target.api.offsets(name))
@@ -257,7 +262,7 @@ class Mover:
         if target.mark is not None:
             self._put_config(self._target, name, target.config, None)
 
-    def _set_state(self, cluster: Cluster, name: str, state: str) -> None:
+    def _set_state(self, cluster: MigrationCluster, name: str, state: str) -> None:
         if state == PAUSED:
             cluster.pause(name)
             self._await_state(cluster, name, PAUSED)
@@ -266,10 +271,10 @@ class Mover:
             since = time.monotonic()
             self._await(lambda: self._runs(cluster, name, state, since), f"{name} RUNNING at {cluster.text}")
 
-    def _runs(self, cluster: Cluster, name: str, wanted: str, since: float) -> bool:
+    def _runs(self, cluster: MigrationCluster, name: str, wanted: str, since: float) -> bool:
         """Return whether a connector runs, or has failed again. Raises MigrationError if it fails for the first time."""
         status = cluster.status(name)
-        state = View.of({}, status).state
+        state = ConnectorView.of({}, status).state
         if state == FAILED == wanted:
             return True
         if state == FAILED:
@@ -336,27 +341,27 @@ class Mover:
 
     # Helpers.
 
-    def _last_offsets(self, cluster: Cluster, name: str) -> Offsets:
+    def _last_offsets(self, cluster: MigrationCluster, name: str) -> Offsets:
         """Return the offsets of a connector that is STOPPED, maybe by an earlier command, once its last task has ended."""
         self._await(cluster.ends(name).all, f"the end of the last task of {name} at {cluster.text}")
         return cluster.api.offsets(name)
 
-    def _offset_edits(self, source: Cluster, target: Cluster, name: str) -> list[dict[str, Any]]:
+    def _offset_edits(self, source: MigrationCluster, target: MigrationCluster, name: str) -> list[dict[str, Any]]:
         return offset_edits(self._last_offsets(source, name), target.api.offsets(name))
 
-    def _existing(self, cluster: Cluster, name: str) -> View:
+    def _existing(self, cluster: MigrationCluster, name: str) -> ConnectorView:
         view = cluster.view(name)
         if view is None:
             raise MigrationError(f"Connector {name} does not exist any more at {cluster.text}.")
         return view
 
-    def _state(self, cluster: Cluster, name: str) -> str:
+    def _state(self, cluster: MigrationCluster, name: str) -> str:
         return self._existing(cluster, name).state
 
-    def _put_config(self, cluster: Cluster, name: str, config: Mapping[str, str], mark: str | None) -> None:
+    def _put_config(self, cluster: MigrationCluster, name: str, config: Mapping[str, str], mark: str | None) -> None:
         cluster.api.put_config(name, _marked(config, mark))
 
-    def _await_state(self, cluster: Cluster, name: str, state: str) -> None:
+    def _await_state(self, cluster: MigrationCluster, name: str, state: str) -> None:
         def reached() -> bool:
             view = cluster.view(name)  # a connector that has just been created may be missing for a moment
             return view is not None and view.state == state
@@ -384,6 +389,6 @@ def _by_schedule(config: Mapping[str, str]) -> bool:
     return config.get(MODE, "").strip() == MICRO_BATCH or bool(config.get(DAG))
 
 
-def _changing(name: str, cluster: Cluster) -> RestError:
+def _changing(name: str, cluster: MigrationCluster) -> RestError:
     """Return the error for a state that passes: a rebalance of Connect's workers shows a connector as UNASSIGNED for a moment."""
     return RestError(_CONFLICT, f"Connector {name} is changing its state at {cluster.text}.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-from sluiceway.cli.migration_steps import UNASSIGNED, MigrationError, Tasks, View
+from sluiceway.cli.migration_steps import UNASSIGNED, ConnectorView, MigrationError, Tasks
 from sluiceway.rest.client import ConnectClient, RestError
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ _ENDING_SECONDS = 6.0  # Kafka Connect's task.shutdown.graceful.timeout.ms is 5 
 
 
 @dataclass(frozen=True)
-class Cluster:
+class MigrationCluster:
     """A Connect cluster's REST API and what it says of itself."""
 
     api: ConnectClient
@@ -77,10 +77,10 @@ class Cluster:
             return error if error.status in TRANSIENT else None
         return None
 
-    def view(self, name: str) -> View | None:
+    def view(self, name: str) -> ConnectorView | None:
         """Return a connector as it is now; None if there is none."""
         config = unless_missing(lambda: self.api.config(name))
-        return None if config is None else View.of(config, self.status(name))
+        return None if config is None else ConnectorView.of(config, self.status(name))
 
     def status(self, name: str) -> dict[str, Any]:
         """Return a connector's status; empty if it has none yet, or a worker that has just started does not know it yet."""
@@ -117,7 +117,7 @@ class Cluster:
         found = {part["worker_id"] for status in statuses for part in (status["connector"], *status["tasks"])}
         addresses = {each: f"{scheme}://{each}" for each in found}
         with ThreadPoolExecutor(_MOST_WORKERS) as pool:  # one that cannot be reached may take the 5 seconds
-            respond = pool.map(lambda each: Cluster(self.api.at(each, _WORKER_SECONDS)).responds(), addresses.values())
+            respond = pool.map(lambda each: MigrationCluster(self.api.at(each, _WORKER_SECONDS)).responds(), addresses.values())
             return {
                 each: self.api.at(address, _ANSWER_SECONDS) if responds else None
                 for (each, address), responds in zip(addresses.items(), respond, strict=True)
@@ -133,7 +133,7 @@ class TaskEnds:
     until one of them shows the end: at most as long as a worker may take to end a task.
     """
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: MigrationCluster, name: str) -> None:
         self._cluster = cluster
         self._name = name
         self._tasks: set[int] | None = None  # those not seen UNASSIGNED; None if an earlier command has stopped the connector

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sluiceway.cli.migration import Move, Mover
-from sluiceway.cli.migration_cluster import Cluster
+from sluiceway.cli.migration_cluster import MigrationCluster
 from sluiceway.cli.migration_report import ConnectorReport, is_shared, report_rows, worker_notes
-from sluiceway.cli.migration_steps import CHANGING, STOPPED, View, mark_of, too_old
+from sluiceway.cli.migration_steps import CHANGING, STOPPED, ConnectorView, mark_of, too_old
 from sluiceway.cli.migration_summary import Progress, summary_json, summary_rows
 from sluiceway.cli.migration_survey import Survey
 from sluiceway.cli.migration_take_over import take_over
@@ -43,7 +43,7 @@ class Migration:
     Raises ConfigError for a source that does not respond, unless ``--shared`` says that the target takes its topics over.
     """
 
-    def __init__(self, options: argparse.Namespace, source: Cluster, target: Cluster) -> None:
+    def __init__(self, options: argparse.Namespace, source: MigrationCluster, target: MigrationCluster) -> None:
         self._options = options
         self._source = source
         self._target = target
@@ -137,7 +137,7 @@ class Migration:
     # The clusters.
 
     @cached_property
-    def _running(self) -> Cluster | None:
+    def _running(self) -> MigrationCluster | None:
         """The source, None if its workers have ended because the target takes over their topics."""
         responds = self._source.responds()
         if not responds and not self._options.shared:
@@ -238,7 +238,7 @@ class Migration:
         return [each.text() for each in self._differences] or ["The worker files agree in what these connectors take from them."]
 
     def _clusters_text(self) -> str:
-        def described(cluster: Cluster) -> str:
+        def described(cluster: MigrationCluster) -> str:
             return f"{'Sluiceway' if cluster.is_sluiceway else 'Kafka Connect'} {cluster.root.get('version')} at {cluster.text}"
 
         kafka = self._source.root.get("kafka_cluster_id")
@@ -261,7 +261,7 @@ class Migration:
                 raise ConfigError(self._old(cluster, f"{needed[0]}.{needed[1]}"))
 
     @staticmethod
-    def _old(cluster: Cluster, needed: str) -> str:
+    def _old(cluster: MigrationCluster, needed: str) -> str:
         return (
             f"{cluster.text} has version {cluster.root.get('version')}. --execute needs {needed} for its requests to stop "
             "connectors and to copy offsets. With an older one, let Sluiceway take over its internal topics: use its group.id "
@@ -279,12 +279,12 @@ def _progress(
     name = report.name
     if name not in there:
         return {}
-    source, target = View.of(here[name]["config"], {}), View.of(there[name]["config"], states.get(name, {}))
+    source, target = ConnectorView.of(here[name]["config"], {}), ConnectorView.of(there[name]["config"], states.get(name, {}))
     has_moved = report.state == STOPPED and target.state not in (STOPPED, CHANGING)
     return {"becomes": mark_of(source, target), "has_moved": has_moved}
 
 
-def _is_old(cluster: Cluster, needed: tuple[int, int]) -> bool:
+def _is_old(cluster: MigrationCluster, needed: tuple[int, int]) -> bool:
     return too_old(str(cluster.root.get("version")), needed)
 
 

@@ -41,7 +41,7 @@ class Step(enum.Enum):
 
 
 @dataclass(frozen=True)
-class View:
+class ConnectorView:
     """A connector on one cluster: its config without marks, the mark of a move that has not ended, and its state."""
 
     config: Mapping[str, str]
@@ -50,7 +50,7 @@ class View:
     """RUNNING if it and all its tasks run, PAUSED, STOPPED, FAILED if it or a task has failed, or CHANGING."""
 
     @classmethod
-    def of(cls, config: Mapping[str, str], status: Mapping[str, Any]) -> View:
+    def of(cls, config: Mapping[str, str], status: Mapping[str, Any]) -> ConnectorView:
         """Return the view for REST responses. An empty status is that of a connector which has none yet."""
         return cls(without_marks(config), config.get(MOVING), _state(status))
 
@@ -78,7 +78,7 @@ class Tasks:
         return cls(numbers, starting=runs and not started)
 
 
-def next_step(name: str, source: View | None, target: View | None, same_offsets: Callable[[], bool]) -> Step:
+def next_step(name: str, source: ConnectorView | None, target: ConnectorView | None, same_offsets: Callable[[], bool]) -> Step:
     """Return the next step.
 
     Args:
@@ -106,12 +106,12 @@ def next_step(name: str, source: View | None, target: View | None, same_offsets:
     return Step.LEAVE if has_reached(target.state, mark) else Step.START
 
 
-def mark_of(source: View, target: View | None) -> str | None:
+def mark_of(source: ConnectorView, target: ConnectorView | None) -> str | None:
     """Return the state that the connector gets in the end, if it moves: one of the clusters has it."""
     return (target and target.mark) or source.mark
 
 
-def final_state(source: View, target: View | None) -> str:
+def final_state(source: ConnectorView, target: ConnectorView | None) -> str:
     """Return the state that the connector gets on the target: that before the move.
 
     One that had FAILED is started, as its target state says, and may fail again: see ``has_reached``.
@@ -132,7 +132,7 @@ def has_reached(state: str, wanted: str) -> bool:
     return state == wanted or (wanted == FAILED and state == RUNNING)
 
 
-def _before(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:
+def _before(name: str, source: ConnectorView, target: ConnectorView, same_offsets: Callable[[], bool]) -> Step:
     """Return the step of a connector that does not move yet, or does not any more."""
     if source.state == STOPPED:
         return _of_stopped(name, source, target, same_offsets)
@@ -141,7 +141,7 @@ def _before(name: str, source: View, target: View, same_offsets: Callable[[], bo
     raise MigrationError(f"Connector {name} is {source.state} on the source and {target.state} on the target. Stop one of them.")
 
 
-def _until_started(source: View, target: View, mark: str, same_offsets: Callable[[], bool]) -> Step:
+def _until_started(source: ConnectorView, target: ConnectorView, mark: str, same_offsets: Callable[[], bool]) -> Step:
     if target.config != source.config or mark != final_state(source, target):
         return Step.PREPARE
     if source.state != STOPPED:
@@ -151,7 +151,7 @@ def _until_started(source: View, target: View, mark: str, same_offsets: Callable
     return Step.LEAVE if mark == STOPPED else Step.START
 
 
-def _of_stopped(name: str, source: View, target: View, same_offsets: Callable[[], bool]) -> Step:
+def _of_stopped(name: str, source: ConnectorView, target: ConnectorView, same_offsets: Callable[[], bool]) -> Step:
     if target.state != STOPPED or (target.config == source.config and same_offsets()):
         return Step.DONE
     raise MigrationError(

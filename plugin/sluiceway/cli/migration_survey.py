@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from sluiceway.cli.findings import Findings, checked
-from sluiceway.cli.migration_cluster import NOT_FOUND, Cluster
+from sluiceway.cli.migration_cluster import NOT_FOUND, MigrationCluster
 from sluiceway.cli.migration_report import (
     JAVA,
     PYTHON,
@@ -17,7 +17,7 @@ from sluiceway.cli.migration_report import (
     is_named,
     version_there,
 )
-from sluiceway.cli.migration_steps import View
+from sluiceway.cli.migration_steps import ConnectorView
 from sluiceway.config.plugin_keys import CLASS, IN_PYTHON, plugin_keys, wanted_version
 from sluiceway.rest.client import RestError
 
@@ -27,7 +27,7 @@ _NO_SUCH_VERSION = 400
 class Survey:
     """The clusters' plugins and states, requested once. A source that has ended (None) had those of its topics."""
 
-    def __init__(self, source: Cluster | None, target: Cluster) -> None:
+    def __init__(self, source: MigrationCluster | None, target: MigrationCluster) -> None:
         self._target = target
         self._plugins = source.api.plugins(connectors_only=False) if source is not None else []
         self._statuses = (source or target).api.statuses()
@@ -39,12 +39,12 @@ class Survey:
 
     def report(self, info: Mapping[str, Any]) -> ConnectorReport:
         """Return the report on one connector, given its entry of ``GET /connectors?expand=info``."""
-        name, config = info["name"], View.of(info["config"], {}).config
+        name, config = info["name"], ConnectorView.of(info["config"], {}).config
         found = {key: self._implementation(each, wanted_version(config, key)) for key, each in plugin_keys(config).items()}
         findings = Findings(name, [], [])
         if (used := found[CLASS]) is not None:
             findings = checked(self._target.api, name, config, reads_others=used.language == JAVA)
-        state = View.of({}, self._statuses.get(name, {})).state
+        state = ConnectorView.of({}, self._statuses.get(name, {})).state
         return connector_report({**info, "config": config}, state, self._plugins, found, findings)
 
     def _implementation(self, class_name: str, version: str | None) -> Implementation | None:

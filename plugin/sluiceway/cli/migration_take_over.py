@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from sluiceway.cli.migration import Move
-from sluiceway.cli.migration_cluster import POLL_SECONDS, Cluster, awaited
-from sluiceway.cli.migration_steps import FAILED, Step, View, cause_of, has_reached
+from sluiceway.cli.migration_cluster import POLL_SECONDS, MigrationCluster, awaited
+from sluiceway.cli.migration_steps import FAILED, ConnectorView, Step, cause_of, has_reached
 
 
 def take_over(
-    source: Cluster, target: Cluster, names: Collection[str], *, say: Callable[[str], None], timeout: float
+    source: MigrationCluster, target: MigrationCluster, names: Collection[str], *, say: Callable[[str], None], timeout: float
 ) -> list[Move]:
     """Wait until the workers of the source have ended, and then until the target runs the connectors of their common topics.
 
@@ -29,7 +29,7 @@ def take_over(
     while pending := [move for move in moves.values() if not move.done]:
         statuses = target.api.statuses()
         for move in pending:
-            move.state = View.of({}, statuses.get(move.name, {})).state
+            move.state = ConnectorView.of({}, statuses.get(move.name, {})).state
             if has_reached(move.state, wanted[move.name]):
                 move.step, move.standstill = Step.DONE, time.monotonic() - began
                 say(f"{move.name}: {move.state} at {target.text}")
@@ -45,5 +45,5 @@ def take_over(
 
 
 def _wanted(status: Mapping[str, Any]) -> str:
-    view = View.of({}, status)
+    view = ConnectorView.of({}, status)
     return FAILED if view.state == FAILED else view.target_state

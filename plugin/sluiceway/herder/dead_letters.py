@@ -14,8 +14,8 @@ from sluiceway.discovery import converter_class
 from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
 from sluiceway.herder.isolated import Isolated, here
 from sluiceway.herder.references import References
-from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
-from sluiceway.kafka.dead_letter_topic import DeadLetterTopic, Position, ReplayResult
+from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_topic import DeadLetterPosition, DeadLetterTopic, ReplayResult
 from sluiceway.runtime.task_converters import class_and_options
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class ReadableBytes:
 class ReadableRecord:
     """A dead letter queue record with its key, value and headers as text; None for null."""
 
-    record: DeadLetterRecord
+    record: ReadDeadLetter
     key: ReadableBytes | None
     value: ReadableBytes | None
     headers: list[tuple[str, ReadableBytes | None]]
@@ -75,13 +75,13 @@ class ConnectorDeadLetters:
         decoded = self._decoded(records)
         return DeadLetterList(self._topic, queue.count(), [_readable_record(record, decoded) for record in records])
 
-    def replay(self, positions: Collection[Position], to: str | None) -> ReplayResult:
+    def replay(self, positions: Collection[DeadLetterPosition], to: str | None) -> ReplayResult:
         """Send records to the topics they came from, or to ``to``. Raises BadRequestError, and as ``replay_chosen`` does."""
         if not self._topic:
             raise BadRequestError(f"Connector {self._name} has no dead letter queue: its config does not set {DLQ_TOPIC}.")
         return DeadLetterTopic(self._worker, self._topic, self._name).replay_chosen(positions, to=to)
 
-    def _decoded(self, records: Iterable[DeadLetterRecord]) -> Mapping[_Converted, str]:
+    def _decoded(self, records: Iterable[ReadDeadLetter]) -> Mapping[_Converted, str]:
         """Return as JSON what is no text and the connector's converters can read."""
         found = [each for record in records for each in _converted(record)]
         unread = [(key, data) for key, data in dict.fromkeys(found) if data is not None and _text(data) is None]
@@ -95,7 +95,7 @@ class ConnectorDeadLetters:
         return {each: text for each, text in zip(unread, texts, strict=True) if text is not None}
 
 
-def _converted(record: DeadLetterRecord) -> tuple[_Converted, _Converted]:
+def _converted(record: ReadDeadLetter) -> tuple[_Converted, _Converted]:
     return ("key.converter", record.key), ("value.converter", record.value)
 
 
@@ -139,7 +139,7 @@ def _undecoded(_data: bytes) -> None:
     return None
 
 
-def _readable_record(record: DeadLetterRecord, decoded: Mapping[_Converted, str]) -> ReadableRecord:
+def _readable_record(record: ReadDeadLetter, decoded: Mapping[_Converted, str]) -> ReadableRecord:
     key, value = (_readable(each[1], decoded.get(each)) for each in _converted(record))
     return ReadableRecord(record, key, value, [(name, _readable(data, None)) for name, data in record.headers])
 

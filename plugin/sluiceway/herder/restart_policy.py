@@ -51,12 +51,12 @@ grows only while tasks are lost as they start: executors that are lost now and t
 
 
 @dataclass(frozen=True, slots=True)
-class Restarts:
+class TaskRestarts:
     """The number of restarts that a task has used."""
 
     used: int = 0
 
-    def next(self, policy: RestartPolicy, ran_for: float) -> tuple[Restarts, float] | None:
+    def next(self, policy: RestartPolicy, ran_for: float) -> tuple[TaskRestarts, float] | None:
         """Return the increased count and the back-off in seconds, or None if no restart is left.
 
         ``ran_for`` is the duration of the task's last run in seconds.
@@ -64,4 +64,4 @@ class Restarts:
         used = 0 if ran_for >= policy.reset_after else self.used
         if used >= policy.max_restarts:
             return None
-        return Restarts(used + 1), pause_after(used + 1, policy.backoff_initial, policy.backoff_max)
+        return TaskRestarts(used + 1), pause_after(used + 1, policy.backoff_initial, policy.backoff_max)

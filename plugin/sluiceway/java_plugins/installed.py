@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledPlugin:
+class LockedPlugin:
     """An installed plugin, as the lock file describes it."""
 
     name: str
@@ -50,7 +50,7 @@ def folder_name(text: str) -> str:
     return name or "plugin"
 
 
-def read_lock(path: Path) -> dict[str, InstalledPlugin]:
+def read_lock(path: Path) -> dict[str, LockedPlugin]:
     """Return the plugins of a lock file by name; none if there is no file.
 
     Raises:
@@ -70,11 +70,11 @@ def read_lock(path: Path) -> dict[str, InstalledPlugin]:
     return found
 
 
-def _plugin(name: str, entry: Mapping[str, Any]) -> InstalledPlugin:
+def _plugin(name: str, entry: Mapping[str, Any]) -> LockedPlugin:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of a folder")
     hashes = {str(key): str(value) for key, value in entry["sha256"].items()}
-    return InstalledPlugin(name, str(entry["source"]), hashes, str(entry.get("python", "")))
+    return LockedPlugin(name, str(entry["source"]), hashes, str(entry.get("python", "")))
 
 
 class PluginFolder:
@@ -84,11 +84,11 @@ class PluginFolder:
         self.path = path.absolute()
         self.lock_file = self.path / LOCK_NAME
 
-    def plugins(self) -> dict[str, InstalledPlugin]:
+    def plugins(self) -> dict[str, LockedPlugin]:
         """Return the plugins in the lock file by name. Raises ConnectError."""
         return read_lock(self.lock_file)
 
-    def plugin(self, name: str) -> InstalledPlugin:
+    def plugin(self, name: str) -> LockedPlugin:
         """Return a plugin in the lock file. Raises NotFoundError."""
         known = self.plugins()
         if name not in known:
@@ -100,7 +100,7 @@ class PluginFolder:
         """Return a plugin's folder, which may be missing."""
         return self.path / name
 
-    def has(self, plugin: InstalledPlugin) -> bool:
+    def has(self, plugin: LockedPlugin) -> bool:
         """Return whether exactly this plugin is installed."""
         return self.location(plugin.name).is_dir() and self.plugins().get(plugin.name) == plugin
 
@@ -121,7 +121,7 @@ class PluginFolder:
         except OSError as error:
             raise ConnectError(f"{self.path} cannot be changed: {error}. Choose another folder with --to.") from error
 
-    def place(self, content: Path, plugin: InstalledPlugin, work: Path) -> Path:
+    def place(self, content: Path, plugin: LockedPlugin, work: Path) -> Path:
         """Move a plugin's content, which is in the work folder, to its place, and return the place.
 
         Raises:
@@ -145,7 +145,7 @@ class PluginFolder:
             self.location(name).rename(work / f".{name}")
         self._write({key: each for key, each in self.plugins().items() if key != name})
 
-    def _write(self, plugins: Mapping[str, InstalledPlugin]) -> None:
+    def _write(self, plugins: Mapping[str, LockedPlugin]) -> None:
         entries = {
             name: {
                 "source": each.source,

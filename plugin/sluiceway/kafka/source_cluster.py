@@ -25,7 +25,7 @@ _READER_DEFAULTS = {**CLIENT_DEFAULTS, **CONSUMER_DEFAULTS}
 _NO_COMMITS = {"enable.auto.commit": "false", "enable.auto.offset.store": "false"}
 
 
-class PartitionReader:
+class SourcePartitionReader:
     """Reads partitions from given offsets. None starts where ``auto.offset.reset`` says, by default at the earliest record.
 
     Joins no consumer group and commits nothing. Retries a partition that cannot be read until it can. ``waiting`` is a task

@@ -39,7 +39,7 @@ _ERROR_NAMES = {
 }
 
 
-class Positions(Protocol):
+class ConsumerPositions(Protocol):
     """The positions of a sink task's consumer. Read by another thread than the task's."""
 
     def __call__(self) -> Iterable[tuple[int, int]]:
@@ -80,7 +80,7 @@ class TaskMetrics:
         self._moved_at = now
         self._errors: DataclassInstance | None = None
         self._buffered: Callable[[], int] | None = None
-        self._positions: Positions | None = None
+        self._positions: ConsumerPositions | None = None
         self._task_own: Callable[[], Mapping[str, float]] = dict
         self._lag: Callable[[], SourceLag] | None = None
         self._waiting: Callable[[], float] = float
@@ -101,7 +101,7 @@ class TaskMetrics:
         """Count the records that ``buffered`` returns, which Kafka has not acknowledged, as not written yet."""
         self._buffered = buffered
 
-    def count_positions_of(self, positions: Positions) -> None:
+    def count_positions_of(self, positions: ConsumerPositions) -> None:
         """Compute the lag of a sink task from ``positions``."""
         self._positions = positions
 

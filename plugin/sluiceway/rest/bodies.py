@@ -21,8 +21,8 @@ from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offset_targets import FoundOffset
 from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
 from sluiceway.java.numbers import whole_number
-from sluiceway.kafka.dead_letter_topic import Position
-from sluiceway.storage.history import Change, ChangeKind
+from sluiceway.kafka.dead_letter_topic import DeadLetterPosition
+from sluiceway.storage.history import ChangeKind, ConnectorChange
 from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
@@ -91,7 +91,7 @@ def found_offsets_json(offsets: Iterable[FoundOffset]) -> dict[str, Any]:
     return {"offsets": [each._asdict() for each in offsets]}
 
 
-def history_json(name: str, changes: Iterable[Change]) -> dict[str, Any]:
+def history_json(name: str, changes: Iterable[ConnectorChange]) -> dict[str, Any]:
     return {"name": name, "history": [_change_json(change) for change in changes]}
 
 
@@ -116,7 +116,7 @@ def _interval_json(entry: IntervalEntry) -> dict[str, Any]:
     return fields if entry.error is None else {**fields, "error": entry.error}
 
 
-def _change_json(change: Change) -> dict[str, Any]:
+def _change_json(change: ConnectorChange) -> dict[str, Any]:
     """Return a change; leave out what does not concern its kind."""
     origin = change.origin
     fields: dict[str, Any] = {"version": change.version, "timestamp": change.timestamp, "change": change.what}
@@ -214,7 +214,7 @@ def _edit(entry: object) -> OffsetEdit:
     return partition, offset
 
 
-def read_replay(body: bytes) -> tuple[list[Position], str | None]:
+def read_replay(body: bytes) -> tuple[list[DeadLetterPosition], str | None]:
     """Return the positions of dead letter queue records to replay, and the topic to send them to. Raises UnreadableBodyError."""
     request = _parsed(body, numbers_as_text=False)
     records = request.get("records") if isinstance(request, dict) else None
@@ -228,12 +228,12 @@ def read_replay(body: bytes) -> tuple[list[Position], str | None]:
     return [_position(each) for each in records], topic or None
 
 
-def _position(record: object) -> Position:
-    fields = [record.get(name) for name in Position._fields] if isinstance(record, dict) else []
+def _position(record: object) -> DeadLetterPosition:
+    fields = [record.get(name) for name in DeadLetterPosition._fields] if isinstance(record, dict) else []
     numbers = [each for each in fields if type(each) is int and each >= 0]
-    if len(numbers) != len(Position._fields):
+    if len(numbers) != len(DeadLetterPosition._fields):
         raise UnreadableBodyError('Each of "records" must be a JSON object with the numbers "partition" and "offset".')
-    return Position(*numbers)
+    return DeadLetterPosition(*numbers)
 
 
 def read_signal(body: bytes) -> Signal:

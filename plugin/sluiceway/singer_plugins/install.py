@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError
-from sluiceway.java_plugins.installed import InstalledPlugin, folder_name
+from sluiceway.java_plugins.installed import LockedPlugin, folder_name
 from sluiceway.singer_plugins.programs import PACKAGES, SingerPlugin, find_python, python_version
 
 PREFIX = "singer:"
@@ -43,8 +43,8 @@ def fetch_singer(
     progress: Progress,
     *,
     python: str | None = None,
-    locked: InstalledPlugin | None = None,
-) -> InstalledPlugin:
+    locked: LockedPlugin | None = None,
+) -> LockedPlugin:
     """Install the packages of a plugin into the empty folder ``content``, and return its description.
 
     Args:
@@ -115,7 +115,7 @@ def _pip(python: str, target: Path, report: Path, arguments: Sequence[str]) -> N
         raise ConnectError(f"pip could not install {' '.join(arguments)}:\n{tail}\nNothing was installed.")
 
 
-def _description(requirements: Sequence[str], report: Path, version: str) -> InstalledPlugin:
+def _description(requirements: Sequence[str], report: Path, version: str) -> LockedPlugin:
     """Return what pip's report says: the plugin, and the SHA-256 of each archive by ``name==version``, empty for folders."""
     document: Mapping[str, Any] = json.loads(report.read_text(encoding="utf-8"))
     hashes, requested = {}, []
@@ -132,10 +132,10 @@ def _description(requirements: Sequence[str], report: Path, version: str) -> Ins
     own = requested[0]
     source = " ".join([first if stated is None else own, *requirements[1:]])
     name, _, number = own.partition("==")
-    return InstalledPlugin(folder_name(f"{name}-{number}"), f"{PREFIX}{source}", dict(sorted(hashes.items())), version)
+    return LockedPlugin(folder_name(f"{name}-{number}"), f"{PREFIX}{source}", dict(sorted(hashes.items())), version)
 
 
-def _locked_file(locked: InstalledPlugin, folder: Path) -> list[str]:
+def _locked_file(locked: LockedPlugin, folder: Path) -> list[str]:
     """Return pip's arguments for exactly what was locked."""
     lines = []
     place = locked.source.removeprefix(PREFIX).split()[0]

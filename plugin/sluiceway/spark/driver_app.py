@@ -46,7 +46,7 @@ from sluiceway.telemetry.tracing import flush as flush_traces
 from sluiceway.worker.application_members import ApplicationMembers, is_empty
 from sluiceway.worker.application_placer import ApplicationPlacer
 from sluiceway.worker.batches import Batches
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, RunnerOutcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.driver_metrics import DriverMetrics
 from sluiceway.worker.end_requests import EndRequests
@@ -143,7 +143,7 @@ def _run(options: argparse.Namespace) -> int:
             times.close()
             batches.close()
             task_hosts.close()
-            channels.close(taken_over=single and Outcome.FENCED in outcomes)
+            channels.close(taken_over=single and RunnerOutcome.FENCED in outcomes)
             metrics.close()
             flush_traces()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
@@ -153,13 +153,13 @@ def _run(options: argparse.Namespace) -> int:
                 write_atomically(options.report, json.dumps({"records": runners.records, "ended": runners.batches_ended}))
     if os.getppid() == jvm and not shutdown:  # otherwise the JVM has ended or is shutting down
         context.stop()
-    if Outcome.FENCED in outcomes and options.connector is not None:
+    if RunnerOutcome.FENCED in outcomes and options.connector is not None:
         return exit_codes.FENCED
     if application_is_over:
         return exit_codes.APPLICATION_ENDED
     if options.application is not None:
         return exit_codes.DONE  # each connector's outcome is in its status
-    return exit_codes.FAILED if Outcome.FAILED in outcomes else exit_codes.DONE
+    return exit_codes.FAILED if RunnerOutcome.FAILED in outcomes else exit_codes.DONE
 
 
 @contextlib.contextmanager

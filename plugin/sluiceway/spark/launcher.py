@@ -18,7 +18,7 @@ from sluiceway.spark.elastic import DYNAMIC
 from sluiceway.spark.lost_task import lost_task
 from sluiceway.spark.rounds.driver_task import run_on_driver, runs_on_driver
 from sluiceway.spark.slot_usage import SlotUsage
-from sluiceway.worker.executor import Assignment, Work, run_partition
+from sluiceway.worker.executor import TaskAssignment, Work, run_partition
 from sluiceway.worker.task_launcher import in_thread
 from sluiceway.worker.task_watch import Slot
 
@@ -45,14 +45,14 @@ class SparkLauncher:
         return self._usage.launched
 
     def launch(self, work: Work) -> Future[TaskResult]:
-        if isinstance(work, Assignment) and runs_on_driver(work):
+        if isinstance(work, TaskAssignment) and runs_on_driver(work):
             return in_thread(lambda: run_on_driver(work, self._context), work)
         self._usage.add(work.job)
         future = in_thread(lambda: self._run(work), work)
         future.add_done_callback(lambda _: self._usage.discard(work.job))
         return future
 
-    def shareable(self, assignment: Assignment) -> bool:
+    def shareable(self, assignment: TaskAssignment) -> bool:
         return not runs_on_driver(assignment)
 
     def has_free_slot(self) -> bool:

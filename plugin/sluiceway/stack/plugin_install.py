@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from sluiceway.errors import ConnectError, MissingToolError
-from sluiceway.java_plugins.installed import InstalledPlugin, PluginFolder, read_lock
+from sluiceway.java_plugins.installed import LockedPlugin, PluginFolder, read_lock
 from sluiceway.java_plugins.location_scan import scan_location
 from sluiceway.java_plugins.locations import plugin_locations
 from sluiceway.java_plugins.runtime_jars import RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
@@ -17,7 +17,7 @@ from sluiceway.stack.maven import Progress
 from sluiceway.stack.plugin_sources import COORDINATES, fetch, shown
 
 
-def install(folder: PluginFolder, source: str, progress: Progress, *, python: str | None = None) -> InstalledPlugin:
+def install(folder: PluginFolder, source: str, progress: Progress, *, python: str | None = None) -> LockedPlugin:
     """Install a plugin from a source; do nothing if exactly this plugin is there.
 
     ``source`` has one of the forms of ``fetch``, or is a Singer plugin's (``fetch_singer``), for which ``python`` is.
@@ -29,7 +29,7 @@ def install(folder: PluginFolder, source: str, progress: Progress, *, python: st
         return _install(folder, source, progress, work, python=python)
 
 
-def install_locked(folder: PluginFolder, lock: Path, progress: Progress) -> list[InstalledPlugin]:
+def install_locked(folder: PluginFolder, lock: Path, progress: Progress) -> list[LockedPlugin]:
     """Install the plugins of a lock file, each as it was when the file was written.
 
     A file or folder is looked for beside the lock file, too, for it may come from another machine. Raises ConnectError.
@@ -41,7 +41,7 @@ def install_locked(folder: PluginFolder, lock: Path, progress: Progress) -> list
         return [_install(folder, _found_again(each.source, lock), progress, work, each) for each in plugins.values()]
 
 
-def upgrade(folder: PluginFolder, name: str, progress: Progress) -> InstalledPlugin:
+def upgrade(folder: PluginFolder, name: str, progress: Progress) -> LockedPlugin:
     """Replace a plugin from a repository of Maven or Python by its newest version, and return what is installed then.
 
     Raises:
@@ -78,9 +78,9 @@ def _install(
     source: str,
     progress: Progress,
     work: Path,
-    locked: InstalledPlugin | None = None,
+    locked: LockedPlugin | None = None,
     python: str | None = None,
-) -> InstalledPlugin:
+) -> LockedPlugin:
     content = Path(tempfile.mkdtemp(dir=work))
     if is_singer(source):
         plugin = fetch_singer(source, content, work, progress, python=python, locked=locked)

@@ -12,7 +12,7 @@ from typing import Any
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.folders import sha256_of
 from sluiceway.java_plugins.archives import SUFFIXES, is_archive, unpack
-from sluiceway.java_plugins.installed import InstalledPlugin, folder_name
+from sluiceway.java_plugins.installed import LockedPlugin, folder_name
 from sluiceway.java_plugins.runtime_jars import API_ARTIFACTS, PROVIDED
 from sluiceway.stack import maven
 from sluiceway.stack.downloads import download, is_url, shown_url
@@ -22,9 +22,7 @@ COORDINATES = re.compile(r"([\w.-]+):([\w.-]+)(?::([\w.+-]+))?", re.ASCII)
 _OF_API = re.compile(rf"(?:{'|'.join(map(re.escape, API_ARTIFACTS))})-\d[\w.+-]*\.jar")
 
 
-def fetch(
-    source: str, content: Path, work: Path, progress: Progress, *, locked: InstalledPlugin | None = None
-) -> InstalledPlugin:
+def fetch(source: str, content: Path, work: Path, progress: Progress, *, locked: LockedPlugin | None = None) -> LockedPlugin:
     """Put a plugin's files into the empty folder ``content``, and return its description.
 
     Args:
@@ -60,7 +58,7 @@ def fetch(
     return locked or found
 
 
-def _from_maven(match: re.Match[str], content: Path, progress: Progress, locked: Sequence[str]) -> InstalledPlugin:
+def _from_maven(match: re.Match[str], content: Path, progress: Progress, locked: Sequence[str]) -> LockedPlugin:
     group, artifact, version = match.groups()
     module = f"{group}:{artifact}"
     if module in PROVIDED:
@@ -78,7 +76,7 @@ def _from_maven(match: re.Match[str], content: Path, progress: Progress, locked:
     for jar in jars.values():
         shutil.copyfile(jar, content / jar.name)
     hashes = {each: sha256_of(jar) for each, jar in jars.items()}
-    return InstalledPlugin(folder_name(f"{artifact}-{own.split(':')[2]}"), own, hashes)
+    return LockedPlugin(folder_name(f"{artifact}-{own.split(':')[2]}"), own, hashes)
 
 
 def _resolved(coordinates: Sequence[str], title: str, progress: Progress) -> dict[str, Path]:
@@ -87,7 +85,7 @@ def _resolved(coordinates: Sequence[str], title: str, progress: Progress) -> dic
     return dict(sorted((maven.coordinates_of(jar), jar) for jar in jars))
 
 
-def _from_file(file: Path, source: str, content: Path) -> InstalledPlugin:
+def _from_file(file: Path, source: str, content: Path) -> LockedPlugin:
     if is_archive(file):
         unpack(file, content)
         name = _hub_name(content) or file.name[: -len(next(each for each in SUFFIXES if file.name.lower().endswith(each)))]
@@ -96,14 +94,14 @@ def _from_file(file: Path, source: str, content: Path) -> InstalledPlugin:
         name = file.stem
     else:
         raise ConfigError(f"{file} is no plugin: it must be a jar, an archive ({', '.join(SUFFIXES)}), or a folder.")
-    return InstalledPlugin(folder_name(name), source, {file.name: sha256_of(file)})
+    return LockedPlugin(folder_name(name), source, {file.name: sha256_of(file)})
 
 
-def _from_folder(folder: Path, content: Path) -> InstalledPlugin:
+def _from_folder(folder: Path, content: Path) -> LockedPlugin:
     shutil.copytree(folder, content, dirs_exist_ok=True)
     hashes = {str(file.relative_to(content)): sha256_of(file) for file in _files(content)}
     real = folder.resolve()
-    return InstalledPlugin(folder_name(real.name), str(real), hashes)
+    return LockedPlugin(folder_name(real.name), str(real), hashes)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -129,7 +127,7 @@ def _leave_out_api(content: Path, progress: Progress) -> None:
             file.unlink()
 
 
-def _differs(found: InstalledPlugin, locked: InstalledPlugin) -> str:
+def _differs(found: LockedPlugin, locked: LockedPlugin) -> str:
     """Return the message for a plugin that is not what was locked."""
     changed = sorted(key for key in found.sha256.keys() | locked.sha256.keys() if found.sha256.get(key) != locked.sha256.get(key))
     what = f"the SHA-256 of {', '.join(changed)} differs" if changed else f"its name is {found.name}, not {locked.name}"

@@ -26,7 +26,7 @@ from sluiceway.storage.codec import (
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState
 
 
-class Change(NamedTuple):
+class RecordChange(NamedTuple):
     """A change made by a record.
 
     ``kind`` is "connector", "tasks", "target-state", "restart" or "logger-level". For the latter ``connector`` is the name of
@@ -69,7 +69,7 @@ class ConfigState:
         self._changed: dict[str, None] = {}  # a set in order of insertion
         self._snapshot: ClusterState | None = ClusterState()
 
-    def apply(self, offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> Change | None:
+    def apply(self, offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> RecordChange | None:
         """Apply the next record and return the change that listeners are told about, if any.
 
         ``timestamp`` is in milliseconds since the epoch.
@@ -92,9 +92,9 @@ class ConfigState:
             return self._place(record)
         elif isinstance(record, LoggerRecord):
             self._logger_levels[record.namespace] = record.level
-            return Change("logger-level", record.namespace)
+            return RecordChange("logger-level", record.namespace)
         elif isinstance(record, RestartRequest):
-            return Change("restart", record.connector, record)
+            return RecordChange("restart", record.connector, record)
         return None
 
     def snapshot(self) -> ClusterState:
@@ -118,7 +118,7 @@ class ConfigState:
         self._changed[name] = None
         return self._connectors.setdefault(name, _Connector())
 
-    def _connector(self, record: ConnectorRecord, offset: int, timestamp: int) -> Change:
+    def _connector(self, record: ConnectorRecord, offset: int, timestamp: int) -> RecordChange:
         if record.config is None:
             self._forget(record.name)
         else:
@@ -126,7 +126,7 @@ class ConfigState:
             connector.config = record.config
             connector.configured_at = timestamp
             connector.revision = offset
-        return Change("connector", record.name)
+        return RecordChange("connector", record.name)
 
     def _forget(self, name: str) -> None:
         """Remove a connector, except its target state, which has its own tombstone, and its task count, which has none."""
@@ -137,7 +137,7 @@ class ConfigState:
                 target_state=removed.target_state, task_count=removed.task_count, target_state_at=removed.target_state_at
             )
 
-    def _commit(self, record: CommitRecord, offset: int) -> Change | None:
+    def _commit(self, record: CommitRecord, offset: int) -> RecordChange | None:
         connector = self._of(record.name)
         if connector.config is None:
             self._forget(record.name)
@@ -150,19 +150,19 @@ class ConfigState:
         connector.deferred.clear()
         connector.pending_fencing = True
         connector.revision = offset
-        return Change("tasks", record.name)
+        return RecordChange("tasks", record.name)
 
-    def _place(self, record: PlacedRecord) -> Change:
+    def _place(self, record: PlacedRecord) -> RecordChange:
         self._of(record.name).placed = record.application  # of a config that was written again, compaction leaves the later one
-        return Change("connector", record.name)
+        return RecordChange("connector", record.name)
 
-    def _target_state(self, record: TargetStateRecord, timestamp: int) -> Change:
+    def _target_state(self, record: TargetStateRecord, timestamp: int) -> RecordChange:
         connector = self._of(record.name)
         connector.target_state = record.state
         connector.target_state_at = None if record.state is None else timestamp
         if not _is_known(connector) and not connector.deferred and connector.task_count is None:
             del self._connectors[record.name]
-        return Change("target-state", record.name)
+        return RecordChange("target-state", record.name)
 
 
 def _is_known(connector: _Connector) -> bool:

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sluiceway.config.application import Applications
-from sluiceway.storage.config_state import Change, ConfigState
+from sluiceway.storage.config_state import ConfigState, RecordChange
 from sluiceway.storage.config_writes import ConfigWrites, Decision
-from sluiceway.storage.history import Change as HistoryChange
-from sluiceway.storage.history import History
+from sluiceway.storage.history import ConnectorChange, History
 from sluiceway.storage.interfaces import ConfigChange
 from sluiceway.storage.model import ClusterState, ConnectorStatuses, LeaseOwner, RestartRequest, Status, TaskId
 from sluiceway.storage.status_state import StatusState
@@ -41,7 +40,7 @@ class MemoryConfigBackingStore(ConfigWrites):
     def stop(self) -> None:
         """Nothing to close."""
 
-    def history(self, name: str) -> list[HistoryChange]:
+    def history(self, name: str) -> list[ConnectorChange]:
         with self._lock:
             return self._history.changes(name)
 
@@ -62,7 +61,7 @@ class MemoryConfigBackingStore(ConfigWrites):
 
     def _write(self, decide: Decision) -> None:
         with self._lock:
-            changes: list[Change] = []
+            changes: list[RecordChange] = []
             decided, now = decide(self._state.snapshot()), int(time.time() * 1000)
             if decided.change is not None:
                 numbered = self._history.numbered(decided.name, decided.change)

@@ -18,14 +18,14 @@ from sluiceway.storage.factory import Stores
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from sluiceway.worker.batch_messages import BatchMessages, BatchReport, BatchState, Offsets, encode_report, report_key
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, RunnerOutcome
 
 log = logging.getLogger(__name__)
 
 _CHECK_SECONDS = 1.0
 _MAX_OFFSETS = 1000  # of a report, as in a run's summary
 _MAX_TRACE = 20_000  # characters
-_STATES = {Outcome.FENCED: BatchState.FENCED, Outcome.FAILED: BatchState.FAILED}
+_STATES = {RunnerOutcome.FENCED: BatchState.FENCED, RunnerOutcome.FAILED: BatchState.FAILED}
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Batches:
             if batch is None:
                 return
             self._wake.set()
-            state = BatchState.DONE if runner.batch_ended else _STATES.get(runner.outcome or Outcome.FAILED)
+            state = BatchState.DONE if runner.batch_ended else _STATES.get(runner.outcome or RunnerOutcome.FAILED)
             if state is None:
                 return
             report = replace(

@@ -14,7 +14,7 @@ OpenOffsets = Callable[[], AbstractContextManager[OffsetBackingStore]]
 """Opens the store that has a connector's offsets."""
 
 
-class ConnectorOffsets:
+class ConnectorOffsetReader:
     """Implements ``OffsetStorageReader`` for one connector. Thread-safe."""
 
     def __init__(self, connector: str, open_offsets: OpenOffsets) -> None:

@@ -41,7 +41,7 @@ from sluiceway.worker.zombie_fencing import fence_earlier_tasks, needs_fencing
 _VERBS = {TargetState.STARTED: "resume", TargetState.PAUSED: "pause", TargetState.STOPPED: "stop"}
 
 
-class Outcome(enum.Enum):
+class RunnerOutcome(enum.Enum):
     """Result of a runner."""
 
     DONE = "done"
@@ -78,7 +78,7 @@ class ConnectorRunner:
     ) -> None:
         self.connector_name = name
         self.bounded = bounded
-        self.outcome: Outcome | None = None
+        self.outcome: RunnerOutcome | None = None
         self.on_end: Callable[[], None] = lambda: None
         """Called on the runner's thread as its last act."""
         self.failure: str | None = None
@@ -150,16 +150,16 @@ class ConnectorRunner:
                 if not self._done:
                     self._heartbeat.beat()
                     self._wake.wait(self._seconds_left)
-            self.outcome = Outcome.DONE
+            self.outcome = RunnerOutcome.DONE
         except FencedError as error:
             self.failure = str(error)
             self._yield(error)
-            self.outcome = Outcome.FENCED
+            self.outcome = RunnerOutcome.FENCED
         except Exception as error:  # noqa: BLE001 (the thread's outermost frame: nothing else would report the error)
             self.failure = str(error)
             self._log.exception("Connector %s: this driver stops running it because of an error", self.connector_name)
             self._tasks.abandon()
-            self.outcome = Outcome.FAILED
+            self.outcome = RunnerOutcome.FAILED
         finally:
             self._channel.close()
             self.on_end()

@@ -22,7 +22,7 @@ from sluiceway.herder.substitutes import warn_of_substitutes
 from sluiceway.herder.unknown_keys import report_unknown_keys
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.runtime.waits import Waits
-from sluiceway.worker.connector_offsets import ConnectorOffsets
+from sluiceway.worker.connector_offsets import ConnectorOffsetReader
 
 RELOAD = "config.action.reload"
 _MIN_TTL_SECONDS = 1.0  # a config provider that returns a TTL of 0 would otherwise restart its connector all the time
@@ -57,7 +57,7 @@ class ConnectorThread:
         name: str,
         config: Mapping[str, str],
         worker: WorkerConfig,
-        offsets: ConnectorOffsets,
+        offsets: ConnectorOffsetReader,
         notify: Callable[[], None],
     ) -> None:
         self.started: Future[None] = Future()

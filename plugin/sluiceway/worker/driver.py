@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, RunnerOutcome
 
 log = logging.getLogger(__name__)
 
@@ -89,12 +89,12 @@ class Driver:
             self._stop_reason, self._leaving_trace = reason, trace
         self._wake.set()
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[RunnerOutcome]:
         """Host connectors and return the outcome of each runner that ended.
 
         Returns once all connectors named in ``only`` have ended; without ``only``, after ``stop``.
         """
-        outcomes: list[Outcome] = []
+        outcomes: list[RunnerOutcome] = []
         for name in self._only or ():
             self._add(name)
         while True:
@@ -130,14 +130,14 @@ class Driver:
             if time.monotonic() >= self._not_before.get(entry.name, 0.0) and self._is_free(entry):
                 self._add(entry.name)
 
-    def _reap(self) -> list[Outcome]:
+    def _reap(self) -> list[RunnerOutcome]:
         ended = [name for name, runner in self._runners.items() if runner.outcome is not None or not runner.is_alive()]
-        outcomes: list[Outcome] = []
+        outcomes: list[RunnerOutcome] = []
         for name in ended:
             runner = self._runners.pop(name)
             runner.join()
-            outcomes.append(runner.outcome or Outcome.FAILED)
-            if outcomes[-1] is not Outcome.DONE and not runner.bounded:  # Airflow repeats a micro-batch
+            outcomes.append(runner.outcome or RunnerOutcome.FAILED)
+            if outcomes[-1] is not RunnerOutcome.DONE and not runner.bounded:  # Airflow repeats a micro-batch
                 self._not_before[name] = time.monotonic() + _RETRY_SECONDS
             self._ended(runner)
         return outcomes

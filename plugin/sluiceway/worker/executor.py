@@ -47,7 +47,7 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class TaskAssignment:
     """A task to run and the factory of its connections.
 
     ``job`` identifies this start of the task; each start of the same task has another one.
@@ -115,7 +115,7 @@ class _StartReporter:
 
 
 def run_assignment(
-    assignment: Assignment, run: RunTask = run_records, gives_up: Callable[[], bool] = lambda: False
+    assignment: TaskAssignment, run: RunTask = run_records, gives_up: Callable[[], bool] = lambda: False
 ) -> TaskResult:
     """Run a task until it ends and return its result; the task's own failure is part of the result. Runs on an executor.
 
@@ -132,7 +132,7 @@ def run_assignment(
         slot.release()
 
 
-def _run_assignment(assignment: Assignment, run: RunTask, slot: StartSlot) -> TaskResult:
+def _run_assignment(assignment: TaskAssignment, run: RunTask, slot: StartSlot) -> TaskResult:
     spec = assignment.spec
     services = assignment.services.open(spec)
     services = replace(services, reporter=_StartReporter(services.reporter, slot), let_others_start=slot.release)

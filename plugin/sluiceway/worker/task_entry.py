@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from sluiceway.herder.restart_policy import Restarts
+from sluiceway.herder.restart_policy import TaskRestarts
 from sluiceway.runtime.task import TaskResult
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 from sluiceway.worker.task_watch import TaskWatch
 
-_NO_RESTARTS = Restarts()
+_NO_RESTARTS = TaskRestarts()
 
 
 class Phase(enum.Enum):
@@ -28,7 +28,7 @@ class Phase(enum.Enum):
 class Launch:
     """One start of a task."""
 
-    assignment: Assignment
+    assignment: TaskAssignment
     future: Future[TaskResult]
     watch: TaskWatch
 
@@ -49,6 +49,6 @@ class TaskEntry:
     launch: Launch | None = None
     since: float = 0.0
     due: float = 0.0
-    failures: Restarts = _NO_RESTARTS
-    crashes: Restarts = _NO_RESTARTS
-    losses: Restarts = _NO_RESTARTS
+    failures: TaskRestarts = _NO_RESTARTS
+    crashes: TaskRestarts = _NO_RESTARTS
+    losses: TaskRestarts = _NO_RESTARTS

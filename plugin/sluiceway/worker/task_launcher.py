@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.task import TaskResult
-from sluiceway.worker.executor import Assignment, Work
+from sluiceway.worker.executor import TaskAssignment, Work
 from sluiceway.worker.task_watch import Slot
 
 log = logging.getLogger(__name__)
@@ -30,19 +30,19 @@ class TaskLostError(ConnectError):
 class TaskLauncher(Protocol):
     """Starts tasks somewhere, such as on Spark executors. Runs on the driver; called from several runner threads."""
 
-    def launch(self, assignment: Assignment, /) -> Future[TaskResult]:
+    def launch(self, assignment: TaskAssignment, /) -> Future[TaskResult]:
         """Start a task as soon as there is a slot for it, and return at once.
 
         The future holds its result, or the error that ended its process; see ``TaskLostError``.
         """
 
-    def cancel(self, assignment: Assignment, /) -> None:
+    def cancel(self, assignment: TaskAssignment, /) -> None:
         """Kill a task that did not stop when asked, or keep it from starting. It cannot commit any more."""
 
-    def slot(self, assignment: Assignment, /) -> Slot:
+    def slot(self, assignment: TaskAssignment, /) -> Slot:
         """Return whether a launched task has a slot. Cheap enough to call every second for each task."""
 
-    def must_move(self, assignment: Assignment, /) -> str | None:
+    def must_move(self, assignment: TaskAssignment, /) -> str | None:
         """Return why a launched task must stop and start elsewhere, such as on another executor; None if it can stay.
 
         Cheap enough to call every second for each task.
@@ -70,7 +70,7 @@ class ProcessLauncher(Protocol):
 
     def has_ended(self) -> bool: ...
 
-    def shareable(self, assignment: Assignment, /) -> bool:
+    def shareable(self, assignment: TaskAssignment, /) -> bool:
         """Return False for a task that cannot run beside others in a worker process."""
 
     def has_free_slot(self) -> bool:
@@ -100,7 +100,7 @@ class ThreadLauncher:
     def has_ended(self) -> bool:
         return False
 
-    def shareable(self, assignment: Assignment) -> bool:
+    def shareable(self, assignment: TaskAssignment) -> bool:
         return True
 
     def has_free_slot(self) -> bool:

@@ -14,7 +14,7 @@ from sluiceway.metrics.registry import registry
 from sluiceway.runtime.task import TaskResult, TaskSpec
 from sluiceway.storage.model import State, Status
 from sluiceway.worker.control_channel import ControlChannel
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 from sluiceway.worker.task_entry import Launch, Phase, TaskEntry
 from sluiceway.worker.task_launcher import TaskLauncher, TaskLostError
 from sluiceway.worker.task_watch import TaskWatch, Verdict
@@ -225,7 +225,7 @@ class TaskTable:
 
     def _launch_one(self, number: int, task: TaskEntry) -> None:
         spec = self._spec(number, task.config, task.generation)
-        assignment = Assignment(spec, self._channel.services(spec.id))
+        assignment = TaskAssignment(spec, self._channel.services(spec.id))
         if self.paused:
             self._channel.pause_tasks([number])
         registry.task_launched(spec.id)

@@ -19,7 +19,7 @@ from sluiceway.metrics.registry import registry
 from sluiceway.runtime.waits import Waits
 from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.telemetry.tracing import CONNECTOR, record
-from sluiceway.worker.connector_offsets import ConnectorOffsets
+from sluiceway.worker.connector_offsets import ConnectorOffsetReader
 from sluiceway.worker.connector_thread import ConnectorThread
 
 log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ class WorkerConnector:
 
     def start(self, config: Mapping[str, str]) -> None:
         """Create a new Connector object and start it; ``events`` reports the outcome."""
-        offsets = ConnectorOffsets(self._name, lambda: self._open_offsets(config))
+        offsets = ConnectorOffsetReader(self._name, lambda: self._open_offsets(config))
         thread = ConnectorThread(self._name, config, self._worker, offsets, self._notify)
         self._instance = _Instance(thread, thread.started)
 

@@ -15,7 +15,7 @@ import pytest
 
 from sluiceway.cli import migration, migration_cluster
 from sluiceway.cli.migration import Move, Mover
-from sluiceway.cli.migration_cluster import Cluster
+from sluiceway.cli.migration_cluster import MigrationCluster
 from sluiceway.cli.migration_steps import Step
 from sluiceway.rest.client import RestError
 from support.eventually import LIMIT
@@ -41,7 +41,7 @@ def clusters() -> Clusters:
 
 def mover(clusters: Clusters, changed: Callable[[Move], None] = lambda _: None, timeout: float = LIMIT) -> Mover:
     source, target = clusters
-    return Mover(Cluster(source), Cluster(target), timeout=timeout, changed=changed)  # type: ignore[arg-type]
+    return Mover(MigrationCluster(source), MigrationCluster(target), timeout=timeout, changed=changed)  # type: ignore[arg-type]
 
 
 def moved(clusters: Clusters) -> Move:

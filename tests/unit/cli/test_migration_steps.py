@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.cli.migration_steps import (
+    ConnectorView,
     MigrationError,
     Step,
     Tasks,
-    View,
     final_state,
     next_step,
     offset_edits,
@@ -19,8 +19,8 @@ from sluiceway.config.connector import MOVING
 CONFIG = {"connector.class": "C"}
 
 
-def view(state: str, mark: str | None = None, config: dict[str, str] | None = None) -> View:
-    return View(config or CONFIG, mark, state)
+def view(state: str, mark: str | None = None, config: dict[str, str] | None = None) -> ConnectorView:
+    return ConnectorView(config or CONFIG, mark, state)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,9 @@ def view(state: str, mark: str | None = None, config: dict[str, str] | None = No
         (None, view("RUNNING"), False, Step.DONE),
     ],
 )
-def test_the_next_step_follows_from_both_clusters(source: View | None, target: View | None, same: bool, step: Step) -> None:
+def test_the_next_step_follows_from_both_clusters(
+    source: ConnectorView | None, target: ConnectorView | None, same: bool, step: Step
+) -> None:
     assert next_step("c", source, target, lambda: same) is step
 
 
@@ -71,7 +73,9 @@ def test_the_next_step_follows_from_both_clusters(source: View | None, target: V
         (None, view("STOPPED", "RUNNING"), "does not exist on the source"),
     ],
 )
-def test_states_that_no_move_leads_to_are_refused(source: View | None, target: View | None, message: str) -> None:
+def test_states_that_no_move_leads_to_are_refused(
+    source: ConnectorView | None, target: ConnectorView | None, message: str
+) -> None:
     with pytest.raises(MigrationError, match=message):
         next_step("c", source, target, lambda: False)
 
@@ -87,9 +91,9 @@ def test_the_final_state_is_the_one_before_the_move() -> None:
 
 def test_a_view_separates_the_mark_and_sums_up_the_states() -> None:
     def state(connector: str, *tasks: str) -> str:
-        return View.of({}, {"connector": {"state": connector}, "tasks": [{"state": task} for task in tasks]}).state
+        return ConnectorView.of({}, {"connector": {"state": connector}, "tasks": [{"state": task} for task in tasks]}).state
 
-    assert View.of({**CONFIG, MOVING: "PAUSED"}, {}) == View(CONFIG, "PAUSED", "CHANGING")
+    assert ConnectorView.of({**CONFIG, MOVING: "PAUSED"}, {}) == ConnectorView(CONFIG, "PAUSED", "CHANGING")
     assert state("RUNNING", "RUNNING", "RUNNING") == "RUNNING"
     assert state("RUNNING", "RUNNING", "FAILED") == "FAILED"
     assert state("RUNNING", "UNASSIGNED") == "CHANGING"

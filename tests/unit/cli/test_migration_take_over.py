@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.cli import migration_cluster, migration_take_over
-from sluiceway.cli.migration_cluster import Cluster
+from sluiceway.cli.migration_cluster import MigrationCluster
 from sluiceway.cli.migration_steps import MigrationError
 from sluiceway.cli.migration_take_over import take_over
 from sluiceway.rest.client import RestError
@@ -48,7 +48,7 @@ def test_connectors_are_taken_over_when_the_workers_are_gone(clusters: Clusters,
     source, target = clusters
     ends(source, 5 if running else 0)
     lines: list[str] = []
-    moves = take_over(Cluster(source), Cluster(target), ["a", "b", "c"], say=lines.append, timeout=LIMIT)  # type: ignore[arg-type]
+    moves = take_over(MigrationCluster(source), MigrationCluster(target), ["a", "b", "c"], say=lines.append, timeout=LIMIT)  # type: ignore[arg-type]
     assert lines[-3:] == ["a: RUNNING at http://ours", "b: PAUSED at http://ours", "c: FAILED at http://ours"]
     assert [(move.done, move.error) for move in moves] == [(True, None)] * 3
     assert any("does not respond any more" in line for line in lines) is running
@@ -60,7 +60,7 @@ def test_a_connector_that_does_not_come_up_does_not_hide_the_others(clusters: Cl
     ends(source, 2)
     target.states["a"] = "FAILED"
     lines: list[str] = []
-    moves = take_over(Cluster(source), Cluster(target), ["a", "b"], say=lines.append, timeout=0.1)  # type: ignore[arg-type]
+    moves = take_over(MigrationCluster(source), MigrationCluster(target), ["a", "b"], say=lines.append, timeout=0.1)  # type: ignore[arg-type]
     assert {move.name: move.error for move in moves} == {"a": "It is FAILED, not RUNNING, after 0.1 s: Error: boom.", "b": None}
     assert lines[-1] == ("a: not taken over. It is FAILED, not RUNNING, after 0.1 s: Error: boom. See its driver's log")
 
@@ -68,4 +68,4 @@ def test_a_connector_that_does_not_come_up_does_not_hide_the_others(clusters: Cl
 def test_workers_that_do_not_end_are_an_error(clusters: Clusters) -> None:
     source, target = clusters
     with pytest.raises(MigrationError, match=r"the workers of http://connect:8083 still run. Stop them"):
-        take_over(Cluster(source), Cluster(target), ["a"], say=lambda _: None, timeout=0.05)  # type: ignore[arg-type]
+        take_over(MigrationCluster(source), MigrationCluster(target), ["a"], say=lambda _: None, timeout=0.05)  # type: ignore[arg-type]

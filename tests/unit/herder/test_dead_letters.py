@@ -10,8 +10,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import dead_letters
 from sluiceway.herder.dead_letters import ConnectorDeadLetters, DeadLetterList, ReadableBytes
-from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
-from sluiceway.kafka.dead_letter_topic import Position
+from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_topic import DeadLetterPosition
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 LONG = "org.apache.kafka.connect.converters.LongConverter"
@@ -31,8 +31,8 @@ class Topic:
     def count(self) -> int:
         return 7
 
-    def newest(self, count: int) -> list[DeadLetterRecord]:
-        return [DeadLetterRecord("dead", 0, 1, None, None, self.value, [("h", b"\x00"), ("n", None)])]
+    def newest(self, count: int) -> list[ReadDeadLetter]:
+        return [ReadDeadLetter("dead", 0, 1, None, None, self.value, [("h", b"\x00"), ("n", None)])]
 
 
 @pytest.fixture(autouse=True)
@@ -71,4 +71,4 @@ def test_a_connector_may_have_no_queue() -> None:
     queue = ConnectorDeadLetters(WORKER, "c", {})
     assert queue.newest(5) == DeadLetterList(None, None, [])
     with pytest.raises(BadRequestError, match=r"does not set errors\.deadletterqueue\.topic\.name"):
-        queue.replay([Position(0, 1)], None)
+        queue.replay([DeadLetterPosition(0, 1)], None)

@@ -6,14 +6,14 @@ import pytest
 
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder.history import config_of
-from sluiceway.storage.history import Change, ChangeKind, Origin
+from sluiceway.storage.history import ChangeKind, ConnectorChange, Origin
 
 URL = "jdbc:x://[hidden]@h/db"
 CHANGES = [
-    Change(ChangeKind.CONFIG, Origin(), {"a": "1", "pw": "[hidden]", "url": URL}, version=3),
-    Change(ChangeKind.STATE, Origin(), state=("STARTED", "STOPPED"), version=4),
-    Change(ChangeKind.CONFIG, Origin(), version=5),
-    Change(ChangeKind.CONFIG, Origin(), {"a": "2"}, version=6),
+    ConnectorChange(ChangeKind.CONFIG, Origin(), {"a": "1", "pw": "[hidden]", "url": URL}, version=3),
+    ConnectorChange(ChangeKind.STATE, Origin(), state=("STARTED", "STOPPED"), version=4),
+    ConnectorChange(ChangeKind.CONFIG, Origin(), version=5),
+    ConnectorChange(ChangeKind.CONFIG, Origin(), {"a": "2"}, version=6),
 ]
 CURRENT = {"pw": "new", "url": "jdbc:x://u:p@h/db"}
 

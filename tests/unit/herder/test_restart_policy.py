@@ -6,14 +6,14 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.herder.restart_policy import CRASHED_PROCESS_POLICY, LOST_EXECUTOR_POLICY, RestartPolicy, Restarts
+from sluiceway.herder.restart_policy import CRASHED_PROCESS_POLICY, LOST_EXECUTOR_POLICY, RestartPolicy, TaskRestarts
 
 POLICY = RestartPolicy(max_restarts=4, backoff_initial=1.0, backoff_max=5.0, reset_after=100.0)
 
 
 def delays(policy: RestartPolicy, *ran_for: float) -> list[float | None]:
     """Return the back-off after each failure of a task with these run times, None if it is not restarted."""
-    restarts, told = Restarts(), []
+    restarts, told = TaskRestarts(), []
     for seconds in ran_for:
         again = restarts.next(policy, seconds)
         told.append(None if again is None else again[1])

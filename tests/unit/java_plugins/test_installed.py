@@ -11,7 +11,7 @@ import pytest
 from sluiceway.errors import ConnectError, NotFoundError
 from sluiceway.folders import write_atomically
 from sluiceway.java_plugins import installed
-from sluiceway.java_plugins.installed import InstalledPlugin, PluginFolder, folder_name, read_lock
+from sluiceway.java_plugins.installed import LockedPlugin, PluginFolder, folder_name, read_lock
 from sluiceway.java_plugins.locations import plugin_locations
 from support.java_classes import source_jar
 
@@ -21,11 +21,11 @@ def folder(tmp_path: Path) -> PluginFolder:
     return PluginFolder(tmp_path / "plugins")
 
 
-def plugin(name: str, hash_: str = "ab") -> InstalledPlugin:
-    return InstalledPlugin(name, f"org.example:{name}:1.0", {f"org.example:{name}:1.0": hash_})
+def plugin(name: str, hash_: str = "ab") -> LockedPlugin:
+    return LockedPlugin(name, f"org.example:{name}:1.0", {f"org.example:{name}:1.0": hash_})
 
 
-def put(folder: PluginFolder, one: InstalledPlugin, jar: str = "a.jar") -> None:
+def put(folder: PluginFolder, one: LockedPlugin, jar: str = "a.jar") -> None:
     with folder.changing() as work:
         source_jar(work / "content" / jar)
         folder.place(work / "content", one, work)

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.clients import consumer_config
-from sluiceway.kafka.source_cluster import PartitionReader
+from sluiceway.kafka.source_cluster import SourcePartitionReader
 from sluiceway.stack.ports import free_port
 from support.eventually import eventually
 
@@ -21,7 +21,7 @@ def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypat
         return Mock()
 
     monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", consumer)
-    PartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
+    SourcePartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
     wanted = consumer_config(WorkerConfig.of({"bootstrap.servers": "b:9092"}), "c", "c")
     assert made == [{**wanted, "enable.auto.offset.store": "false"}]
 
@@ -29,7 +29,7 @@ def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypat
 def test_a_cluster_whose_brokers_do_not_answer_is_shown() -> None:
     shown: list[object] = []
     properties = {"client.id": "c", "bootstrap.servers": f"127.0.0.1:{free_port('127.0.0.1')}"}
-    reader = PartitionReader(properties, {TopicPartition("t", 0): 0}, lambda *reason: shown.append(reason[0]))
+    reader = SourcePartitionReader(properties, {TopicPartition("t", 0): 0}, lambda *reason: shown.append(reason[0]))
     eventually(lambda: not reader.poll(0.1) and bool(shown), what="a wait for the source cluster")
     assert str(shown[0]).startswith("No broker of the source cluster answers: ")
     reader.close()
@@ -44,7 +44,7 @@ def test_a_cluster_that_answers_again_ends_the_wait(monkeypatch: pytest.MonkeyPa
     client.get_watermark_offsets.side_effect = KafkaException("away")
     monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", lambda config: client)
     properties = {"client.id": "c", "bootstrap.servers": "b:9092"}
-    reader = PartitionReader(properties, {TopicPartition("t", 0): 0}, lambda *reason: shown.append(reason[:1]))
+    reader = SourcePartitionReader(properties, {TopicPartition("t", 0): 0}, lambda *reason: shown.append(reason[:1]))
     reader.poll(0)
     assert shown == []
     reader._client_error(KafkaError(KafkaError._TRANSPORT))

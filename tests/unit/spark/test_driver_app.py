@@ -8,7 +8,7 @@ from typing import Any, cast
 from sluiceway.spark.driver_app import _stop_when_empty, _unless_moved
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest
-from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.connector_runner import RunnerOutcome
 from sluiceway.worker.driver import Driver
 from support.eventually import LIMIT, eventually
 
@@ -20,7 +20,7 @@ class Runner:
 
     def __init__(self, name: str, store: MemoryConfigBackingStore) -> None:
         self.name = name
-        self.outcome: Outcome | None = None
+        self.outcome: RunnerOutcome | None = None
         self._store = store
         self._left = False
 
@@ -28,7 +28,7 @@ class Runner:
 
     def is_alive(self) -> bool:
         if self._left or self._store.snapshot().entry(self.name) is None:
-            self.outcome = Outcome.DONE
+            self.outcome = RunnerOutcome.DONE
         return self.outcome is None
 
     def leave(self, trace: str | None = None) -> None:
@@ -59,7 +59,7 @@ def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_t
     store.put_connector("b", SHARED)
     eventually(lambda: sorted(runners) == ["a", "b"], what="a connector created later")
     store.put_connector("a", {"connector.class": "X"})
-    eventually(lambda: runners["a"].outcome is Outcome.DONE, what="the end of the runner of a")
+    eventually(lambda: runners["a"].outcome is RunnerOutcome.DONE, what="the end of the runner of a")
     assert runners["b"].is_alive()
     store.remove_connector("b")
     thread.join(LIMIT)

@@ -13,15 +13,15 @@ from sluiceway.runtime.task import TaskResult, TaskSpec
 from sluiceway.spark import launcher
 from sluiceway.spark.launcher import SparkLauncher, run_first_attempt
 from sluiceway.storage.model import TaskId
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 
 SPEC = TaskSpec(id=TaskId("c", 0), config={}, worker=WorkerConfig.of({}), worker_id="me:1", generation=1, sink=False)
-ASSIGNMENT = Assignment(SPEC, services=None)  # type: ignore[arg-type]
+ASSIGNMENT = TaskAssignment(SPEC, services=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("attempt", [0, 1, 2])
 def test_a_task_runs_at_most_once_for_each_launch(attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[Assignment] = []
+    ran: list[TaskAssignment] = []
 
     def run(assignments: Any) -> Any:
         ran.extend(assignments)

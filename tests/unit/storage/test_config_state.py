@@ -7,7 +7,7 @@ import pytest
 from sluiceway.config.application import Applications
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue
-from sluiceway.storage.config_state import Change, ConfigState
+from sluiceway.storage.config_state import ConfigState, RecordChange
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState, TaskId
 
 
@@ -127,16 +127,16 @@ def test_unreadable_records_only_advance_the_offset() -> None:
 @pytest.mark.parametrize(
     ("record", "change"),
     [
-        (connector(), Change("connector", "a")),
-        (codec.encode_connector("a", None), Change("connector", "a")),
-        (codec.encode_target_state("a", TargetState.PAUSED), Change("target-state", "a")),
+        (connector(), RecordChange("connector", "a")),
+        (codec.encode_connector("a", None), RecordChange("connector", "a")),
+        (codec.encode_target_state("a", TargetState.PAUSED), RecordChange("target-state", "a")),
         (task(0), None),
-        (codec.encode_commit("a", 0), Change("tasks", "a")),
-        (codec.encode_restart(RestartRequest("a")), Change("restart", "a", RestartRequest("a"))),
+        (codec.encode_commit("a", 0), RecordChange("tasks", "a")),
+        (codec.encode_restart(RestartRequest("a")), RecordChange("restart", "a", RestartRequest("a"))),
         ((b"session-key", b"{}"), None),
     ],
 )
-def test_each_kind_of_record_returns_its_change(record: KeyValue, change: Change | None) -> None:
+def test_each_kind_of_record_returns_its_change(record: KeyValue, change: RecordChange | None) -> None:
     state = ConfigState()
     state.apply(0, *connector())
     assert state.apply(1, *record) == change

@@ -24,7 +24,7 @@ from sluiceway.worker.batch_messages import (
     request_key,
 )
 from sluiceway.worker.batches import Batches
-from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.connector_runner import RunnerOutcome
 from support.eventually import eventually
 
 
@@ -69,13 +69,13 @@ class Driver:
     def eventually_due(self, due: bool = True) -> None:
         eventually(lambda: self.batches.is_due("c") is due, what=f"due {due}")
 
-    def end(self, *, batch_ended: bool = True, outcome: Outcome = Outcome.DONE) -> None:
+    def end(self, *, batch_ended: bool = True, outcome: RunnerOutcome = RunnerOutcome.DONE) -> None:
         runner = SimpleNamespace(
             connector_name="c",
             batch_ended=batch_ended,
             outcome=outcome,
             records=7,
-            failure="why" if outcome is not Outcome.DONE else None,
+            failure="why" if outcome is not RunnerOutcome.DONE else None,
         )
         self.batches.ended(runner)  # type: ignore[arg-type]
 
@@ -113,7 +113,7 @@ def test_a_failure_is_reported_with_the_traces_of_the_connector_and_its_tasks(dr
     driver.eventually_due()
     driver.topic.put_task(TaskId("c", 0), Status(State.FAILED, "w", 1, "boom"))
     driver.topic.put_task(TaskId("c", 1), Status(State.RUNNING, "w", 1))
-    driver.end(batch_ended=False, outcome=Outcome.FAILED)
+    driver.end(batch_ended=False, outcome=RunnerOutcome.FAILED)
     assert driver.last_report(BatchState.FAILED).trace == "why\nTask 0: boom"
 
 

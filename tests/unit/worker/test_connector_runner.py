@@ -20,7 +20,7 @@ from sluiceway.storage.model import State, Status, TargetState
 from sluiceway.telemetry.tracing import using
 from sluiceway.worker import connector_runner, connector_thread, task_table, task_watch, worker_connector
 from sluiceway.worker.connect_workers import RunByConnectError
-from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.connector_runner import RunnerOutcome
 from sluiceway.worker.task_watch import Slot
 from support.runner_bench import NAME, WATCHED, RunnerBench, Script, WatchedConnector
 
@@ -544,7 +544,7 @@ def test_a_connector_that_hangs_still_sends_heartbeats_and_can_be_deleted(make: 
     assert bench.channel.states["connector"] is (State.UNASSIGNED if call == "start" else State.RUNNING)
     bench.store.remove_connector(NAME)
     bench.ended()
-    assert (bench.runner.outcome, bench.channel.states) == (Outcome.DONE, {})
+    assert (bench.runner.outcome, bench.channel.states) == (RunnerOutcome.DONE, {})
 
 
 def test_a_connector_that_hangs_in_start_accepts_another_config(make: Make) -> None:
@@ -608,7 +608,7 @@ def test_a_fenced_driver_kills_its_tasks_and_publishes_nothing_more(make: Make) 
     bench.eventually_running()
     bench.channel.fenced = FencedError
     bench.ended()
-    assert bench.runner.outcome is Outcome.FENCED
+    assert bench.runner.outcome is RunnerOutcome.FENCED
     assert sorted(bench.tasks.cancelled) == [0, 1]
     assert bench.channel.states["connector"] is State.RUNNING
 
@@ -621,7 +621,7 @@ def test_tasks_commit_and_end_before_kafka_connect_gets_their_connector(make: Ma
     bench.tasks.deaf = deaf
     bench.channel.fenced = RunByConnectError
     bench.ended()
-    assert bench.runner.outcome is Outcome.FENCED
+    assert bench.runner.outcome is RunnerOutcome.FENCED
     assert bench.channel.commands[-2:] == [("release", (0, 1)), ("forget", ())]
     assert set(bench.tasks.cancelled) == deaf
     assert bench.runner.records == 5 * (2 - len(deaf))
@@ -634,7 +634,7 @@ def test_tasks_end_at_once_if_they_cannot_be_asked_to_commit(make: Make, monkeyp
     monkeypatch.setattr(bench.channel, "release_tasks", MagicMock(side_effect=ConnectError("no broker answers")))
     bench.channel.fenced = RunByConnectError
     bench.ended()
-    assert bench.runner.outcome is Outcome.FENCED
+    assert bench.runner.outcome is RunnerOutcome.FENCED
     assert sorted(bench.tasks.cancelled) == [0, 1]
 
 
@@ -659,7 +659,7 @@ def test_a_failure_followed_by_a_successful_restart_does_not_fail_the_micro_batc
     for number in (0, 1):
         bench.tasks.end(number)
     bench.ended()
-    assert bench.runner.outcome is Outcome.DONE
+    assert bench.runner.outcome is RunnerOutcome.DONE
     assert bench.channel.states == {"connector": State.UNASSIGNED, "0": State.UNASSIGNED, "1": State.UNASSIGNED}
 
 
@@ -669,7 +669,7 @@ def test_a_micro_batch_with_a_failed_task_fails_with_its_reason(make: Make) -> N
     bench.tasks.end(0, failed=True, trace="boom\n  at a line")
     bench.tasks.end(1)
     bench.ended()
-    assert (bench.runner.outcome, bench.channel.states["0"]) == (Outcome.FAILED, State.FAILED)
+    assert (bench.runner.outcome, bench.channel.states["0"]) == (RunnerOutcome.FAILED, State.FAILED)
     assert bench.runner.failure == f"Connector {NAME}: task 0 failed: boom"
 
 
@@ -679,7 +679,7 @@ def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
     for number in (0, 1):
         bench.tasks.end(number, records=3)
     bench.ended()
-    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (RunnerOutcome.DONE, State.UNASSIGNED)
     assert (bench.runner.batch_ended, bench.runner.records) == (True, 6)
 
 
@@ -705,20 +705,20 @@ def test_a_micro_batch_that_drains_has_not_ended(make: Make) -> None:
     bench.eventually_running()
     bench.runner.leave()
     bench.ended()
-    assert (bench.runner.outcome, bench.runner.batch_ended) == (Outcome.DONE, False)
+    assert (bench.runner.outcome, bench.runner.batch_ended) == (RunnerOutcome.DONE, False)
 
 
 def test_a_micro_batch_with_an_invalid_config_fails(make: Make) -> None:
     bench = make(bounded=True).start(sluiceway_task_restart_backoff_max_ms="soon")
     bench.ended()
-    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.FAILED, State.FAILED)
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (RunnerOutcome.FAILED, State.FAILED)
     assert bench.runner.failure == f"Connector {NAME} failed; see its status for the trace."
 
 
 def test_a_micro_batch_whose_connector_cannot_start_fails(make: Make) -> None:
     bench = make(Script(fails={"start": ConnectError("no database")}), bounded=True).start()
     bench.ended()
-    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.FAILED, State.FAILED)
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (RunnerOutcome.FAILED, State.FAILED)
 
 
 @pytest.mark.parametrize("reference", ["${nope:x}", "${env:CONNECTOR_THAT_IS_NOT_SET}"])
@@ -766,7 +766,7 @@ def test_a_driver_stays_for_a_stopped_connector_that_a_move_will_start(make: Mak
     bench.configure()
     bench.store.put_target_state(NAME, TargetState.STOPPED)
     bench.ended()
-    assert bench.runner.outcome is Outcome.DONE
+    assert bench.runner.outcome is RunnerOutcome.DONE
 
 
 @pytest.mark.parametrize("mark", [{"sluiceway_moved_to": "http://there:8083"}, {}, {"sluiceway_migrate_state": "PAUSED"}])
@@ -778,7 +778,7 @@ def test_a_driver_ends_when_its_stopped_connector_has_moved(make: Make, mark: di
     assert bench.runner.is_alive()
     bench.configure(TargetState.STOPPED, **mark)
     bench.ended()
-    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.STOPPED)
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (RunnerOutcome.DONE, State.STOPPED)
 
 
 def test_each_change_of_a_connectors_life_is_a_span(make: Make) -> None:

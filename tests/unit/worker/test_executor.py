@@ -12,7 +12,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.task import TaskControl, TaskReporter, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State, TaskId
 from sluiceway.worker import executor
-from sluiceway.worker.executor import Assignment, run_assignment, run_partition
+from sluiceway.worker.executor import TaskAssignment, run_assignment, run_partition
 from sluiceway.worker.start_gate import StartGate
 
 
@@ -21,7 +21,7 @@ def test_a_task_can_import_modules_from_plugin_path(tmp_path: Path, monkeypatch:
     worker = WorkerConfig.of({"plugin.path": str(tmp_path)})
     spec = TaskSpec(id=TaskId("c", 0), config={}, worker=worker, worker_id="me:1", generation=1, sink=False)
 
-    def run(assignment: Assignment) -> TaskResult:
+    def run(assignment: TaskAssignment) -> TaskResult:
         import a_plugin_of_this_test  # type: ignore[import-not-found]
 
         return TaskResult(assignment.spec.id, failed=False, trace=a_plugin_of_this_test.NAME)
@@ -29,7 +29,7 @@ def test_a_task_can_import_modules_from_plugin_path(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(executor, "log_to_stderr", lambda _prefix: None)
     monkeypatch.setattr(executor, "run_assignment", run)
-    assignment = Assignment(spec, services=None)  # type: ignore[arg-type]
+    assignment = TaskAssignment(spec, services=None)  # type: ignore[arg-type]
     assert [result.trace for result in run_partition(iter([assignment]))] == ["found"]
 
 
@@ -56,7 +56,7 @@ def test_a_task_that_waits_for_the_cluster_lets_others_start(
         def open(self, spec: TaskSpec) -> TaskServices:
             return TaskServices(control=cast("TaskControl", None), reporter=cast("TaskReporter", None))
 
-    run_assignment(Assignment(spec, Services()), run)
+    run_assignment(TaskAssignment(spec, Services()), run)
     assert found == [waits]
 
 
@@ -74,6 +74,6 @@ def test_a_task_whose_reference_has_no_value_here_fails_before_it_runs() -> None
         def open(self, spec: TaskSpec) -> TaskServices:
             return TaskServices(control=cast("TaskControl", None), reporter=cast("TaskReporter", Reporter()))
 
-    result = run_assignment(Assignment(spec, Services()), lambda *_: pytest.fail("it runs"))
+    result = run_assignment(TaskAssignment(spec, Services()), lambda *_: pytest.fail("it runs"))
     assert (result.failed, reported) == (True, [State.FAILED])
     assert "file: ${env:CONNECTOR_THAT_IS_NOT_SET} has no value where the connector runs." in str(result.trace)

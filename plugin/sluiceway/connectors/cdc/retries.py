@@ -9,7 +9,7 @@ from sluiceway.errors import ConnectError, RetriableError
 log = logging.getLogger(__name__)
 
 
-class Retries:
+class Attempts:
     """Attempts with the same wait before each.
 
     Args:

@@ -31,7 +31,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.connectors.delta.errors import committing, reaching
 from sluiceway.connectors.delta.partitions import check_value, partition_folder, partition_text, plain
 from sluiceway.connectors.delta.types import column_type
-from sluiceway.connectors.tables.evolution import Change, Kind
+from sluiceway.connectors.tables.evolution import ColumnChange, Kind
 from sluiceway.connectors.tables.store import ConflictingCommitError, Expected, Merge, Offsets, Staged, check_offsets
 from sluiceway.errors import ConnectError, DataError
 
@@ -81,7 +81,7 @@ class DeltaTable:
             if self._table.metadata().id != self._id:
                 raise ConnectError(f"Table {self._name} was replaced by another table. Restart the task to use it.")
 
-    def evolve(self, changes: Sequence[Change]) -> None:
+    def evolve(self, changes: Sequence[ColumnChange]) -> None:
         """Add columns and make columns optional, each in a commit of its own, except those that another task has changed.
 
         Raises DataError, before the first commit, for a field that Delta cannot add.
@@ -103,7 +103,7 @@ class DeltaTable:
                 raise ConflictingCommitError(f"The columns of table {self._name} cannot be changed: other commits come first.")
         self.reload()
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: ColumnChange) -> None:
         if change.kind is Kind.ADD:
             if not _has(self.schema, change.path):
                 self._table.alter.add_columns(_field(self.schema, change))
@@ -310,7 +310,7 @@ def _has(schema: pa.Schema, path: Sequence[str]) -> bool:
     return True
 
 
-def _field(schema: pa.Schema, change: Change) -> list[Field]:
+def _field(schema: pa.Schema, change: ColumnChange) -> list[Field]:
     """Return the field to add; of a field in a struct, the column with a struct of this field only, which Delta merges."""
     if any(
         name in ("element", "key", "value") and not _has(schema, change.path[: at + 1])

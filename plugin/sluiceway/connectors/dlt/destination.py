@@ -58,7 +58,7 @@ _TYPES: Mapping[str, pa.DataType] = {
 Offsets = dict[str, dict[str, int]]
 
 
-class FencedError(ConnectError):
+class FencedLoadError(ConnectError):
     """Another task has loaded records of the same partitions; nothing of this load was sent."""
 
 
@@ -190,7 +190,7 @@ class Destination:
             if stored.get(topic, {}).get(partition) != offset
         ]
         if other:
-            raise FencedError(f"Another task has loaded records of the connector: it has offsets {', '.join(other)}.")
+            raise FencedLoadError(f"Another task has loaded records of the connector: it has offsets {', '.join(other)}.")
 
     def _offsets(self) -> Offsets:
         state: Any = self._pipeline.state

@@ -68,7 +68,7 @@ def _told(error: BaseException, config: DltSinkConfig | None) -> dict[str, str]:
     from dlt.common.exceptions import TransientException
     from dlt.pipeline.exceptions import PipelineStepFailed
 
-    from sluiceway.connectors.dlt.destination import FencedError, PendingError
+    from sluiceway.connectors.dlt.destination import FencedLoadError, PendingError
     from sluiceway.connectors.dlt.loading import hidden, secrets_of
 
     secrets = [] if config is None else [*config.secrets, *secrets_of(config.args)]
@@ -82,13 +82,13 @@ def _told(error: BaseException, config: DltSinkConfig | None) -> dict[str, str]:
     kind = FAILED
     if isinstance(cause, ConfigFieldMissingException):
         return {"kind": CONFIG, "text": f"has no value for {', '.join(cause.fields)}", "key": ARGS}
-    if isinstance(cause, FencedError):
+    if isinstance(cause, FencedLoadError):
         kind = FENCED
     elif isinstance(cause, PendingError):
         kind = PENDING
     elif isinstance(cause, TransientException) or is_transient(cause):
         kind = UNREACHABLE
-    text = str(cause) if isinstance(cause, (FencedError, PendingError)) else f"{type(cause).__name__}: {cause}"
+    text = str(cause) if isinstance(cause, (FencedLoadError, PendingError)) else f"{type(cause).__name__}: {cause}"
     return {"kind": kind, "text": hidden(text, secrets), "key": ""}
 
 

@@ -19,7 +19,7 @@ from sluiceway.connectors.dlt.loader_process import LoaderProcess
 from sluiceway.connectors.dlt.sink_config import DELETED_COLUMN, POSITION_COLUMNS, DltSinkConfig
 from sluiceway.connectors.replacement import IntervalReplacement
 from sluiceway.connectors.tables.config import TableOptions
-from sluiceway.connectors.tables.evolution import Change, applied
+from sluiceway.connectors.tables.evolution import ColumnChange, applied
 from sluiceway.connectors.tables.rows import Rows
 from sluiceway.connectors.tables.store import (
     Expected,
@@ -253,7 +253,7 @@ class DltTable:
     def reload(self) -> None:
         self._store.reload()
 
-    def evolve(self, changes: Sequence[Change]) -> None:
+    def evolve(self, changes: Sequence[ColumnChange]) -> None:
         """Note new columns, which the next load adds."""
         self._schema = applied(self._schema, changes)
 

@@ -27,7 +27,7 @@ from sluiceway.connectors.iceberg import compaction, data_files
 from sluiceway.connectors.iceberg.data_files import read
 from sluiceway.connectors.iceberg.errors import committing, reaching
 from sluiceway.connectors.iceberg.types import column_type
-from sluiceway.connectors.tables.evolution import Change, Kind
+from sluiceway.connectors.tables.evolution import ColumnChange, Kind
 from sluiceway.connectors.tables.store import (
     ConflictingCommitError,
     Expected,
@@ -124,7 +124,7 @@ class IcebergTable:
             raise ConnectError(f"Table {self._name} was replaced by another table of the same name. Restart the task to use it.")
         self._table = fresh
 
-    def evolve(self, changes: Sequence[Change]) -> None:
+    def evolve(self, changes: Sequence[ColumnChange]) -> None:
         """Apply changes in a commit of their own, except those that another task has applied."""
         with reaching(f"Changing the columns of table {self._name}"):
             for _ in range(_ATTEMPTS):
@@ -336,7 +336,7 @@ def _may_be_committed(error: ConnectError) -> bool:
     return isinstance(error, UnknownOutcomeError)
 
 
-def _apply(update: Any, change: Change, schema: Any) -> None:
+def _apply(update: Any, change: ColumnChange, schema: Any) -> None:
     """Add a change to an update of the schema unless the table has it already."""
     from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 

@@ -42,7 +42,7 @@ from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.mirror.replicator import Replicator
-    from sluiceway.kafka.source_cluster import BestEffortWriter, PartitionReader
+    from sluiceway.kafka.source_cluster import BestEffortWriter, SourcePartitionReader
 
 log = logging.getLogger(__name__)
 
@@ -82,11 +82,11 @@ class _OffsetSyncWriter:
 class MirrorSourceTask(SourceTask):
     """Copies the partitions in ``task.assigned.partitions``. The offset ``{"offset": n}`` is that of the last copied record."""
 
-    _reader: PartitionReader | None = None
+    _reader: SourcePartitionReader | None = None
     _syncs: _OffsetSyncWriter | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
-        from sluiceway.kafka.source_cluster import BestEffortWriter, PartitionReader
+        from sluiceway.kafka.source_cluster import BestEffortWriter, SourcePartitionReader
 
         mirror = MirrorConfig(config)
         if mirror.poll_timeout < 0:
@@ -104,7 +104,9 @@ class MirrorSourceTask(SourceTask):
         self._remote_topics = {topic: mirror.remote(topic) for topic in {partition.topic for partition in partitions}}
         stored = self.context.offset_storage_reader.offsets(list(self._source_partitions.values()))
         positions = {partition: next_position(offset) for partition, offset in zip(partitions, stored, strict=True)}
-        self._reader = PartitionReader(mirror.client(SOURCE, CONSUMER, "replication-consumer"), positions, self.context.waiting)
+        self._reader = SourcePartitionReader(
+            mirror.client(SOURCE, CONSUMER, "replication-consumer"), positions, self.context.waiting
+        )
         if (syncs := mirror.offset_syncs) is not None:
             role = f"offset-syncs-{syncs.cluster}-producer"
             writer = BestEffortWriter(mirror.client(syncs.cluster, PRODUCER, role), syncs.topic)

@@ -23,7 +23,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ColumnChange:
     """A change of a column; ``path`` names the fields from the outermost, with ``element`` and ``value`` as Iceberg has them."""
 
     kind: Kind
@@ -55,7 +55,7 @@ class Evolution:
         self._name: Callable[[str], str] = lambda name: fold(store.column_name(name))
         self._required = {self._name(column) for column in id_columns}
 
-    def changes(self, table: pa.Schema, rows: pa.Schema) -> list[Change]:
+    def changes(self, table: pa.Schema, rows: pa.Schema) -> list[ColumnChange]:
         """Return what must change before rows of a schema can be written without loss."""
         return list(self._fields((), {self._name(field.name): field for field in table}, list(rows), self._required))
 
@@ -77,25 +77,25 @@ class Evolution:
 
     def _fields(
         self, path: tuple[str, ...], table: dict[str, pa.Field[Any]], rows: list[pa.Field[Any]], required: Collection[str]
-    ) -> Iterator[Change]:
+    ) -> Iterator[ColumnChange]:
         for field in rows:
             if pa.types.is_null(field.type):
                 continue  # schemaless values that are all null: the type is not known yet
             existing = table.get(self._name(field.name) if not path else field.name)
             if existing is None:
                 added = self._store.arrow_type(field.type, ".".join((*path, field.name)))
-                yield Change(Kind.ADD, (*path, field.name), _optional(added, everywhere=False))
+                yield ColumnChange(Kind.ADD, (*path, field.name), _optional(added, everywhere=False))
                 continue
             here = (*path, existing.name)
             if field.nullable and not existing.nullable and self._name(existing.name) not in required:
-                yield Change(Kind.RELAX, here, existing.type)
+                yield ColumnChange(Kind.RELAX, here, existing.type)
             yield from self._types(here, existing.type, field.type)
         names = {self._name(field.name) if not path else field.name for field in rows}
         for name, existing in table.items():
             if name not in names and not existing.nullable and name not in required:
-                yield Change(Kind.RELAX, (*path, existing.name), existing.type)
+                yield ColumnChange(Kind.RELAX, (*path, existing.name), existing.type)
 
-    def _types(self, path: tuple[str, ...], table: pa.DataType, rows: pa.DataType) -> Iterator[Change]:
+    def _types(self, path: tuple[str, ...], table: pa.DataType, rows: pa.DataType) -> Iterator[ColumnChange]:
         if isinstance(table, pa.StructType) and isinstance(rows, pa.StructType):
             yield from self._fields(path, {field.name: field for field in table}, list(rows), ())
         elif _is_list(table) and _is_list(rows):
@@ -105,10 +105,10 @@ class Evolution:
         elif not pa.types.is_null(rows) and not pa.types.is_nested(rows):
             wanted = self._store.arrow_type(rows, ".".join(path))
             if wanted != table and self._store.widens(table, wanted):
-                yield Change(Kind.WIDEN, path, wanted)
+                yield ColumnChange(Kind.WIDEN, path, wanted)
 
 
-def applied(table: pa.Schema, changes: Sequence[Change]) -> pa.Schema:
+def applied(table: pa.Schema, changes: Sequence[ColumnChange]) -> pa.Schema:
     """Return a table's columns as they are after changes."""
     fields = list(table)
     for change in changes:
@@ -116,14 +116,14 @@ def applied(table: pa.Schema, changes: Sequence[Change]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _changed(fields: list[pa.Field[Any]], path: Sequence[str], change: Change) -> list[pa.Field[Any]]:
+def _changed(fields: list[pa.Field[Any]], path: Sequence[str], change: ColumnChange) -> list[pa.Field[Any]]:
     name, rest = path[0], path[1:]
     if not rest and change.kind is Kind.ADD:
         return [*fields, pa.field(name, change.type)]
     return [_changed_field(field, rest, change) if field.name == name else field for field in fields]
 
 
-def _changed_field(field: pa.Field[Any], path: Sequence[str], change: Change) -> pa.Field[Any]:
+def _changed_field(field: pa.Field[Any], path: Sequence[str], change: ColumnChange) -> pa.Field[Any]:
     if not path:
         return field.with_nullable(True) if change.kind is Kind.RELAX else field.with_type(change.type)
     kind: Any = field.type

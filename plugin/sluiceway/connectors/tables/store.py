@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sluiceway.connectors.replacement import IntervalReplacement
-    from sluiceway.connectors.tables.evolution import Change
+    from sluiceway.connectors.tables.evolution import ColumnChange
     from sluiceway.connectors.tables.rows import Rows
 
 Offsets = Mapping[TopicPartition, int]
@@ -69,7 +69,7 @@ class Table(Protocol):
     def reload(self) -> None:
         """Load the table as it is now. Raises ConnectError if it was dropped or replaced."""
 
-    def evolve(self, changes: Sequence[Change]) -> None:
+    def evolve(self, changes: Sequence[ColumnChange]) -> None:
         """Apply changes in a commit of their own, unless another task has applied them. Raises ConnectError if impossible."""
 
     def check_values(self, rows: pa.Table) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.intervals import COLUMN
-from sluiceway.connectors.tables.evolution import Change, Evolution, applied, column_schema
+from sluiceway.connectors.tables.evolution import ColumnChange, Evolution, applied, column_schema
 from sluiceway.connectors.tables.store import ConflictingCommitError, Merge, Offsets, Staged, Table, TableStore
 from sluiceway.errors import ConnectError, DataError
 
@@ -265,7 +265,7 @@ class TableWriter:
         changes = self._evolution.changes(self._table.schema, needed) if self._options.evolve else ()
         return self._changed(self._table, changes)
 
-    def _changed(self, table: Table, changes: Sequence[Change]) -> pa.Schema:
+    def _changed(self, table: Table, changes: Sequence[ColumnChange]) -> pa.Schema:
         columns = applied(table.schema, changes)
         self._store.check_names(columns)
         return columns

@@ -71,7 +71,7 @@ def failure(action: NextAction, connector: str, exit_code: int, error: str | Non
 
 
 @dataclass
-class Restarts:
+class DriverRestarts:
     """The restarts of one driver by one Airflow task. Delays double from 1 s to 60 s."""
 
     number: int = 0

@@ -223,7 +223,7 @@ def open_view(worker: WorkerConfig) -> Iterator[ClusterView]:
         yield ClusterView(worker, stores)
 
 
-class Cluster(NamedTuple):
+class ClusterKey(NamedTuple):
     """Identifies a Connect cluster: the path of the worker's file, and the Airflow connection that overrides the file."""
 
     worker_file: str
@@ -242,14 +242,14 @@ class SharedViews:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shared: dict[Cluster, _Shared] = {}
+        self._shared: dict[ClusterKey, _Shared] = {}
 
-    def acquire(self, cluster: Cluster) -> None:
+    def acquire(self, cluster: ClusterKey) -> None:
         """Register a user of a cluster's view."""
         with self._lock:
             self._shared.setdefault(cluster, _Shared()).users += 1
 
-    def view(self, cluster: Cluster, connection_properties: Callable[[str | None], Mapping[str, str]]) -> ClusterView:
+    def view(self, cluster: ClusterKey, connection_properties: Callable[[str | None], Mapping[str, str]]) -> ClusterView:
         """Return the view of a cluster, opening it on the first call. Call between ``acquire`` and ``release``.
 
         Args:
@@ -271,7 +271,7 @@ class SharedViews:
                 log.info("Opened the connections to Connect cluster %s", worker.group_id)
             return shared.opened[0]
 
-    def release(self, cluster: Cluster) -> None:
+    def release(self, cluster: ClusterKey) -> None:
         """Unregister a user; closes the view after the last one."""
         with self._lock:
             shared = self._shared[cluster]

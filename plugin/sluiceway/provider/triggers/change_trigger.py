@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.provider.progress.cluster_view import Cluster, ClusterView, DriverSeen
+from sluiceway.provider.progress.cluster_view import ClusterKey, ClusterView, DriverSeen
 from sluiceway.provider.triggers.change_gate import ChangeGate
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
 from sluiceway.provider.triggers.watch_thread import Seen, WatchThread
@@ -52,7 +52,7 @@ class ChangeTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll forever; yield an event with the key ``connector`` each time that a run must start."""
         gate, last = ChangeGate(self.patience), None
-        polling = ClusterPolling(Cluster(self.worker_file), self.interval, self.log)
+        polling = ClusterPolling(ClusterKey(self.worker_file), self.interval, self.log)
         with WatchThread(self.connector, self.interval, self.log) as watch:
             async with polling:
                 async for found in polling.poll(self._read):

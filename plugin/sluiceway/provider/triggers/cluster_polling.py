@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sluiceway.backoff import Backoff
 from sluiceway.errors import ConnectError
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
-from sluiceway.provider.progress.cluster_view import Cluster, ClusterView, SharedViews
+from sluiceway.provider.progress.cluster_view import ClusterKey, ClusterView, SharedViews
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class ClusterPolling:
         log: the trigger's logger.
     """
 
-    def __init__(self, cluster: Cluster, interval: float, log: Logger) -> None:
+    def __init__(self, cluster: ClusterKey, interval: float, log: Logger) -> None:
         self._cluster = cluster
         self._interval = interval
         self._log = log

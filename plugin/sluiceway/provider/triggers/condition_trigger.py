@@ -17,7 +17,7 @@ from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.links import publish_from_triggerer
-from sluiceway.provider.progress.cluster_view import Cluster
+from sluiceway.provider.progress.cluster_view import ClusterKey
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
 from sluiceway.provider.triggers.conditions import BatchEndedCondition, Condition, DriverEndedCondition, from_dict, to_dict
 
@@ -63,7 +63,7 @@ class ConditionTrigger(BaseTrigger):
         """Poll until the condition is met or has failed; log what is seen whenever it changes."""
         logged = ""
         links_at = time.monotonic() + _LINKS_SECONDS
-        async with ClusterPolling(Cluster(self.worker_file, self.kafka_conn_id), self.interval, self.log) as polling:
+        async with ClusterPolling(ClusterKey(self.worker_file, self.kafka_conn_id), self.interval, self.log) as polling:
             async for result in polling.poll(from_dict(self.condition).check):
                 if time.monotonic() > links_at:
                     links_at = math.inf

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from sluiceway.provider.progress.cluster_view import Cluster, ClusterView
+from sluiceway.provider.progress.cluster_view import ClusterKey, ClusterView
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
 from sluiceway.storage.model import TargetState
@@ -50,7 +50,7 @@ class LagTrigger(BaseEventTrigger):
             paused = entry is not None and entry.target_state is not TargetState.STARTED
             return view.progress(self.connector), view.driver(self.connector).lives, paused
 
-        async with ClusterPolling(Cluster(self.worker_file), self.interval, self.log) as polling:
+        async with ClusterPolling(ClusterKey(self.worker_file), self.interval, self.log) as polling:
             async for progress, running, paused in polling.poll(read):
                 if gate.opens(progress.lag, progress.count, running=running, paused=paused):
                     yield TriggerEvent({"connector": self.connector, "lag": progress.lag})

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask
 from sluiceway.discovery import connector_class
 from sluiceway.runtime.task import TaskResult, TaskServices, TaskSpec
-from sluiceway.worker.executor import Assignment, run_assignment
+from sluiceway.worker.executor import TaskAssignment, run_assignment
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 
-def runs_on_driver(assignment: Assignment) -> bool:
+def runs_on_driver(assignment: TaskAssignment) -> bool:
     """Return whether a task reads or writes DataFrames. No I/O."""
     task = connector_class(assignment.spec.config["connector.class"]).task_class
     return issubclass(task, (DataFrameSinkTask, DataFrameSourceTask))
 
 
-def run_on_driver(assignment: Assignment, context: SparkContext) -> TaskResult:
+def run_on_driver(assignment: TaskAssignment, context: SparkContext) -> TaskResult:
     """Run such a task until it ends. Its commands, status and offsets are those of a task on an executor."""
 
     def run(spec: TaskSpec, services: TaskServices) -> TaskResult:

@@ -16,7 +16,7 @@ from sluiceway.runtime.task import TaskSpec
 log = logging.getLogger(__name__)
 
 
-class Positions:
+class NextOffsets:
     """The next offsets to read, by partition.
 
     Args:

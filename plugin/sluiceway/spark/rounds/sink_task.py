@@ -28,11 +28,11 @@ from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
 from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries
-from sluiceway.spark.rounds.positions import Positions
+from sluiceway.spark.rounds.positions import NextOffsets
 from sluiceway.spark.rounds.ranges import OffsetRange, RoundPlanner
 from sluiceway.spark.rounds.sink_round import RangeResult, SinkRound
 from sluiceway.storage.model import State
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ _LIST_SECONDS = 1.0  # between two looks at the partitions' end offsets
 _STOP_SHARE = 0.5  # of task.shutdown.graceful.timeout.ms, for a write that has begun
 
 
-def run_sink_rounds(assignment: Assignment, spark: SparkSession, spec: TaskSpec, services: TaskServices) -> TaskResult:
+def run_sink_rounds(assignment: TaskAssignment, spark: SparkSession, spec: TaskSpec, services: TaskServices) -> TaskResult:
     """Run the task until it must stop, reaches the end offsets it started with (``spec.bounded``) or fails."""
 
     def create(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> SinkRoundsTask:
@@ -64,7 +64,7 @@ class SinkRoundsTask(WorkerTask):
     """A sink task that writes DataFrames, and what it runs with."""
 
     def __init__(
-        self, assignment: Assignment, spark: SparkSession, spec: TaskSpec, services: TaskServices, resources: ExitStack
+        self, assignment: TaskAssignment, spark: SparkSession, spec: TaskSpec, services: TaskServices, resources: ExitStack
     ) -> None:
         super().__init__(spec, services, resources)
         self._executor_spec = assignment.spec  # without secrets: executors resolve references themselves
@@ -78,7 +78,7 @@ class SinkRoundsTask(WorkerTask):
         self._consumer = TaskConsumer(settings, 1)
         resources.callback(log_errors, "Leaving the consumer group", self._consumer.close, self._shutdown_seconds)
         self._context = WorkerSinkTaskContext(spec.config, self._consumer)
-        self._positions = Positions(spec, settings)
+        self._positions = NextOffsets(spec, settings)
         self._end_offsets: dict[TopicPartition, int] = {}
         self._topics: set[str] = set()
         self._list_at = 0.0

@@ -31,7 +31,7 @@ from sluiceway.runtime.transforms.batch_transform import transform_batch
 from sluiceway.spark.rounds.arrow_rows import to_values
 from sluiceway.spark.rounds.spark_schemas import row_schema
 from sluiceway.storage.model import State
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 from sluiceway.worker.log_context import log_to_stderr
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class SplitResult:
 class SourceRound:
     """One round, on the driver."""
 
-    def __init__(self, spark: SparkSession, assignment: Assignment, round_: Round) -> None:
+    def __init__(self, spark: SparkSession, assignment: TaskAssignment, round_: Round) -> None:
         self._spark = spark
         self._assignment = assignment
         self._round = round_
@@ -151,7 +151,7 @@ class ProduceSplits:
     ``begin`` are the round's offsets. ``splits`` are all of the round.
     """
 
-    assignment: Assignment
+    assignment: TaskAssignment
     topic: str
     schema: Schema
     begin: Offsets

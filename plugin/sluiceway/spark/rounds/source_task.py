@@ -24,7 +24,7 @@ from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
 from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries
 from sluiceway.spark.rounds.source_round import SourceRound, SplitResult, produced_splits
 from sluiceway.storage.model import State
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 from sluiceway.worker.zombie_fencing import fence_slots
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _GRACE_SECONDS = 0.7  # that a round may take to end by itself once the task mus
 _PAUSE_SECONDS = 1.0
 
 
-def run_source_rounds(assignment: Assignment, spark: SparkSession, spec: TaskSpec, services: TaskServices) -> TaskResult:
+def run_source_rounds(assignment: TaskAssignment, spark: SparkSession, spec: TaskSpec, services: TaskServices) -> TaskResult:
     """Run the task until it must stop, has no more rows (``spec.bounded``) or fails."""
 
     def create(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> SourceRoundsTask:
@@ -52,7 +52,7 @@ class SourceRoundsTask(WorkerTask):
     """A source task that reads DataFrames, and what it runs with."""
 
     def __init__(
-        self, assignment: Assignment, spark: SparkSession, spec: TaskSpec, services: TaskServices, resources: ExitStack
+        self, assignment: TaskAssignment, spark: SparkSession, spec: TaskSpec, services: TaskServices, resources: ExitStack
     ) -> None:
         super().__init__(spec, services, resources)
         self._assignment = assignment  # without secrets: executors resolve references themselves

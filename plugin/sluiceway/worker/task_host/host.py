@@ -31,7 +31,7 @@ from sluiceway.storage.codec import HOST_PREFIX
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker.executor import Assignment, run_assignment, task_prefix
+from sluiceway.worker.executor import TaskAssignment, run_assignment, task_prefix
 from sluiceway.worker.log_context import log_prefix
 from sluiceway.worker.task_commands import COMMAND_OF, command_keys
 from sluiceway.worker.task_host.messages import (
@@ -206,14 +206,14 @@ class TaskHost:
         self._of_connector[task.id.connector][task.job] = control
         with self._reporting:
             self._running[task.job] = control
-        assignment = Assignment(spec, _HostServices(self, control), task.job)
+        assignment = TaskAssignment(spec, _HostServices(self, control), task.job)
         threading.Thread(target=self._run_task, args=(assignment, control), name=f"task-{task.id}", daemon=True).start()
 
     def _refuse(self, task: HostedTask, why: str) -> None:
         """Report a task as lost through no fault of its own: the driver will learn of the change that this host has read."""
         self._end(task.job, TaskResult(task.id, lost=True, second_attempt=True, trace=f"It was not started, because {why}"))
 
-    def _run_task(self, assignment: Assignment, control: SharedTaskControl) -> None:
+    def _run_task(self, assignment: TaskAssignment, control: SharedTaskControl) -> None:
         """Run a task to its end, on the calling thread."""
         with log_prefix(task_prefix(assignment.id)):
             self._cpu.enter(assignment.job)

@@ -18,7 +18,7 @@ from sluiceway.storage.factory import Stores
 from sluiceway.storage.heartbeats import heartbeat_key
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import TaskAssignment
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.task_host.host import HostAssignment
 from sluiceway.worker.task_host.messages import (
@@ -54,7 +54,7 @@ _ALONE_SHARE = 0.25
 class _Hosted:
     """A launched task of a host."""
 
-    assignment: Assignment
+    assignment: TaskAssignment
     order: HostedTask
     future: Future[TaskResult] = field(default_factory=Future)
     canceled_at: float | None = None
@@ -128,7 +128,7 @@ class TaskHosts:
 
     # TaskLauncher. Called from runner threads.
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+    def launch(self, assignment: TaskAssignment) -> Future[TaskResult]:
         if not self._may_share(assignment):
             return self._processes.launch(assignment)
         with self._lock:
@@ -140,7 +140,7 @@ class TaskHosts:
         self._wake.set()
         return hosted.future
 
-    def cancel(self, assignment: Assignment) -> None:
+    def cancel(self, assignment: TaskAssignment) -> None:
         with self._lock:
             host = self._host_of(assignment)
             if host is not None:
@@ -150,14 +150,14 @@ class TaskHosts:
                 return
         self._processes.cancel(assignment)
 
-    def slot(self, assignment: Assignment) -> Slot:
+    def slot(self, assignment: TaskAssignment) -> Slot:
         with self._lock:
             host = self._host_of(assignment)
         if host is None:
             return self._processes.slot(assignment)
         return Slot.HELD if host.reported else host.slot
 
-    def must_move(self, assignment: Assignment) -> str | None:
+    def must_move(self, assignment: TaskAssignment) -> str | None:
         with self._lock:
             host = self._host_of(assignment)
         if host is None:
@@ -180,16 +180,16 @@ class TaskHosts:
 
     # Placement.
 
-    def _isolation(self, assignment: Assignment) -> str:
+    def _isolation(self, assignment: TaskAssignment) -> str:
         return assignment.spec.config.get(TASK_ISOLATION) or "auto"
 
-    def _may_share(self, assignment: Assignment) -> bool:
+    def _may_share(self, assignment: TaskAssignment) -> bool:
         isolation = self._isolation(assignment)
         if isolation == "process" or not self._processes.shareable(assignment):
             return False
         return isolation == "shared" or (self._shares and assignment.id not in self._busy)
 
-    def _host_for(self, assignment: Assignment) -> _Host:
+    def _host_for(self, assignment: TaskAssignment) -> _Host:
         now = time.monotonic()
         group = self._suspects.group(assignment.id, now)
         hosts = [
@@ -215,7 +215,7 @@ class TaskHosts:
         host.process.add_done_callback(lambda process: self._process_ended(host, process))
         return host
 
-    def _order(self, assignment: Assignment) -> HostedTask:
+    def _order(self, assignment: TaskAssignment) -> HostedTask:
         spec, services = assignment.spec, assignment.services
         if not isinstance(services, KafkaTaskServices):
             raise ConnectError(f"Task {spec.id} cannot share a process, because its commands do not come from Kafka.")
@@ -233,7 +233,7 @@ class TaskHosts:
             },
         )
 
-    def _host_of(self, assignment: Assignment) -> _Host | None:
+    def _host_of(self, assignment: TaskAssignment) -> _Host | None:
         return self._hosts.get(self._place.get(assignment.job, ""))
 
     # What hosts report. On the thread of the status topic's reader, and on the thread that waits for a host's process.

@@ -16,7 +16,7 @@ from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import source_config
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
-from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from sluiceway.connectors.cdc.postgres.catalog import CatalogColumn, CatalogTable, snapshot_columns
 from sluiceway.connectors.cdc.postgres.config import postgres_config
@@ -155,7 +155,7 @@ def _binlog_value(declared: str, config: Mapping[str, str]) -> tuple[Schema, Any
     definition = tables.get(TableId("s", "t"))
     assert definition is not None
     calendar = Calendar(adjust_years=True)
-    values = Settings("precise", "bytes", "adaptive_time_microseconds", "long", b"?", calendar, correct=common.correct)
+    values = FieldSettings("precise", "bytes", "adaptive_time_microseconds", "long", b"?", calendar, correct=common.correct)
     found = Catalog(common.schemas(LogPosition("mariadb", "p").schema), values, common.config).schema(definition).value
     return found.schema.fields[0].schema, found([BINLOG[declared][0]]).values_[0]
 

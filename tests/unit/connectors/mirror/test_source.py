@@ -10,7 +10,7 @@ from sluiceway.connectors.mirror.source import MirrorSourceTask
 from sluiceway.data import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, Header
 from sluiceway.errors import ConfigError
 from sluiceway.kafka import source_cluster
-from sluiceway.kafka.source_cluster import PartitionReader
+from sluiceway.kafka.source_cluster import SourcePartitionReader
 from sluiceway.testing import MemoryOffsets, MemorySourceContext
 
 CONFIG = {
@@ -167,4 +167,4 @@ def test_no_offset_syncs_are_written_if_they_are_disabled() -> None:
 def test_without_a_stored_offset_auto_offset_reset_none_is_refused() -> None:
     properties = {"bootstrap.servers": "localhost:1", "client.id": "c", "auto.offset.reset": "none"}
     with pytest.raises(ConfigError, match=r"auto\.offset\.reset"):
-        PartitionReader(properties, {TopicPartition("t", 0): None})
+        SourcePartitionReader(properties, {TopicPartition("t", 0): None})

@@ -18,7 +18,7 @@ from sluiceway.api import Mark, SourceConnector, SourceWatch
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector
 from sluiceway.errors import ConnectError, RetriableError
-from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
+from sluiceway.provider.progress.cluster_view import ClusterKey, DriverSeen, SharedViews
 from sluiceway.provider.triggers import ChangeTrigger, cluster_polling
 from sluiceway.storage.model import ConnectorEntry, TargetState
 from support.eventually import LIMIT, eventually
@@ -79,11 +79,11 @@ class Views(SharedViews):
         self.seen = DriverSeen(False)
         self.polls = 0
 
-    def acquire(self, cluster: Cluster) -> None: ...
+    def acquire(self, cluster: ClusterKey) -> None: ...
 
-    def release(self, cluster: Cluster) -> None: ...
+    def release(self, cluster: ClusterKey) -> None: ...
 
-    def view(self, cluster: Cluster, overrides: Any) -> Any:
+    def view(self, cluster: ClusterKey, overrides: Any) -> Any:
         return self
 
     def entry(self, name: str) -> ConnectorEntry | None:

@@ -15,7 +15,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.provider.driver.warm_batch import RequestedBatch
-from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
+from sluiceway.provider.progress.cluster_view import ClusterKey, DriverSeen, SharedViews
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling, condition_trigger
 from sluiceway.provider.triggers.conditions import (
@@ -35,19 +35,19 @@ class Views(SharedViews):
     def __init__(self) -> None:
         super().__init__()
         self.lags: list[int | Exception] = []
-        self.held: list[Cluster] = []
+        self.held: list[ClusterKey] = []
         self.targets = [TargetState.STARTED]
         self.most = 0
         self.running = False
 
-    def acquire(self, cluster: Cluster) -> None:
+    def acquire(self, cluster: ClusterKey) -> None:
         self.held.append(cluster)
         self.most = max(self.most, len(self.held))
 
-    def view(self, cluster: Cluster, overrides: Any) -> Any:
+    def view(self, cluster: ClusterKey, overrides: Any) -> Any:
         return self
 
-    def release(self, cluster: Cluster) -> None:
+    def release(self, cluster: ClusterKey) -> None:
         self.held.remove(cluster)
 
     def entry(self, name: str) -> ConnectorEntry:
@@ -156,7 +156,7 @@ def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", lambda worker: Stores())
     views = SharedViews()
-    cluster, other = Cluster(str(tmp_path / "w")), Cluster(str(tmp_path / "w"), "broker")
+    cluster, other = ClusterKey(str(tmp_path / "w")), ClusterKey(str(tmp_path / "w"), "broker")
     for each in (cluster, cluster, other):
         views.acquire(each)
     assert views.view(cluster, _no_overrides) is views.view(cluster, _no_overrides)
@@ -185,7 +185,7 @@ def test_a_connection_is_read_when_its_view_is_opened_and_overrides_the_file(
 
     asked: list[str | None] = []
     monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", open_stores)
-    views, cluster = SharedViews(), Cluster(str(tmp_path / "w"), "broker")
+    views, cluster = SharedViews(), ClusterKey(str(tmp_path / "w"), "broker")
     views.acquire(cluster)
     with pytest.raises(ConnectError):
         views.view(cluster, look_up)

@@ -10,14 +10,14 @@ from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.converters import converters
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, TableDefinition
 from sluiceway.connectors.cdc.mysql.defaults import default_value
-from sluiceway.connectors.cdc.mysql.fields import Settings, field_type
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings, field_type
 from sluiceway.connectors.cdc.tables import TableSchema, TableSchemas
 
 
 class Catalog:
     """The schemas of tables, built when they are first needed and again when the definition changed."""
 
-    def __init__(self, schemas: TableSchemas, settings: Settings, config: Mapping[str, str]) -> None:
+    def __init__(self, schemas: TableSchemas, settings: FieldSettings, config: Mapping[str, str]) -> None:
         self._schemas = schemas
         self._settings = settings
         self._converters = converters(config)

@@ -10,7 +10,7 @@ from typing import Any
 from sluiceway.connectors.cdc.columns import FieldType
 from sluiceway.connectors.cdc.mysql.binlog.temporal import Invalid
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, JdbcType
-from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings
 from sluiceway.connectors.cdc.mysql.temporal_fields import EPOCH
 from sluiceway.connectors.cdc.mysql.temporal_text import parse_date, parse_datetime, parse_time, parse_timestamp
 from sluiceway.connectors.cdc.temporal import LONG_MAX, LONG_MIN, iso_fraction, iso_timestamp
@@ -41,7 +41,7 @@ _TRIMMED = frozenset(
 )
 
 
-def default_value(column: ColumnDefinition, field: FieldType, settings: Settings) -> Any:
+def default_value(column: ColumnDefinition, field: FieldType, settings: FieldSettings) -> Any:
     """Return a column's default as a value of its field, or None if it has none or the text is no value of the type."""
     text = column.default
     if text is None:
@@ -57,7 +57,7 @@ def default_value(column: ColumnDefinition, field: FieldType, settings: Settings
         return None
 
 
-def _value(column: ColumnDefinition, field: FieldType, settings: Settings, text: str) -> Any:
+def _value(column: ColumnDefinition, field: FieldType, settings: FieldSettings, text: str) -> Any:
     jdbc = column.jdbc_type
     if jdbc in (JdbcType.DATE, JdbcType.TIMESTAMP, JdbcType.TIME, JdbcType.TIMESTAMP_WITH_TIMEZONE):
         return _temporal(column, field, settings, text)
@@ -92,7 +92,7 @@ def _integer(text: str) -> int:
     return max(LONG_MIN, min(LONG_MAX, math.floor(float(text) + 0.5)))
 
 
-def _temporal(column: ColumnDefinition, field: FieldType, settings: Settings, text: str) -> Any:
+def _temporal(column: ColumnDefinition, field: FieldType, settings: FieldSettings, text: str) -> Any:
     if settings.correct and text == _EPOCH_TEXT:
         return None  # the time of the statement, see ``ddl.columns``
     if column.jdbc_type == JdbcType.TIME:

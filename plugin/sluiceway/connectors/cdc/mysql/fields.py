@@ -47,7 +47,7 @@ YEAR = Schema(Type.INT32, name="io.debezium.time.Year", version=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FieldSettings:
     """The handling modes of a config that decide about fields."""
 
     decimal_mode: str
@@ -59,7 +59,7 @@ class Settings:
     correct: bool = False
 
 
-def field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None:
+def field_type(column: ColumnDefinition, settings: FieldSettings) -> FieldType | None:
     """Return the field type of a column, or None for a column that records leave out."""
     found = _field_type(column, settings)
     if found is None or not column.optional or found.unavailable is not found.fallback:
@@ -67,7 +67,7 @@ def field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None
     return replace(found, unavailable=None)  # null is better than a zero that is no value of the row
 
 
-def _field_type(column: ColumnDefinition, settings: Settings) -> FieldType | None:
+def _field_type(column: ColumnDefinition, settings: FieldSettings) -> FieldType | None:
     name = column.type_name.removesuffix(_ZEROFILL)
     if name != column.type_name and not name.endswith(_UNSIGNED):
         name += _UNSIGNED  # as ZEROFILL implies
@@ -97,7 +97,7 @@ def _number(
     return FieldType(schema, convert, zero, zero, snapshot, *forms)
 
 
-def _integer(schema: Schema) -> Callable[[ColumnDefinition, Settings], FieldType]:
+def _integer(schema: Schema) -> Callable[[ColumnDefinition, FieldSettings], FieldType]:
     return lambda _column, _settings: _number(schema, int, 0, int, (json_forms.verbatim, json_forms.integer))
 
 
@@ -107,23 +107,23 @@ def single(text: str) -> float:
     return value
 
 
-def _float(_column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _float(_column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     """FLOAT with digits is a double with the noise of its single precision."""
     return _number(FLOAT64_SCHEMA, float, 0.0, single)
 
 
-def _double(_column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _double(_column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     return _number(FLOAT64_SCHEMA, float, 0.0, float, _DOUBLE)
 
 
-def _real(_column: ColumnDefinition, settings: Settings) -> FieldType:
+def _real(_column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     """Debezium makes REAL, which is a DOUBLE, a single-precision number."""
     if settings.correct:
         return _number(FLOAT64_SCHEMA, float, 0.0, float, _DOUBLE)
     return _number(FLOAT32_SCHEMA, lambda value: single(str(value)), 0.0, single)
 
 
-def _bigint_unsigned(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _bigint_unsigned(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     if settings.bigint_unsigned_mode == PRECISE:
         return _number(decimal_with_precision(0, column.length), Decimal, Decimal(0), Decimal)
     return _number(INT64_SCHEMA, wrapped, 0, lambda text: wrapped(int(text)))
@@ -139,7 +139,7 @@ def unscaled_of(text: str) -> int:
     return int(text.replace(".", "", 1))
 
 
-def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _decimal(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     scale = column.scale or 0
     if settings.decimal_mode == DOUBLE:
         return FieldType(
@@ -175,7 +175,7 @@ def _decimal(column: ColumnDefinition, settings: Settings) -> FieldType:
     )
 
 
-def _bit(column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _bit(column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     length = column.length or 1
     if length == 1:
         return _number(BOOLEAN_SCHEMA, bool, False, lambda data: any(data), (json_forms.truth, None))
@@ -184,11 +184,11 @@ def _bit(column: ColumnDefinition, _settings: Settings) -> FieldType:
     return FieldType(schema, lambda bits: bits.to_bytes(size, "little"), bytes(size), bytes(size), lambda data: bytes(data[::-1]))
 
 
-def _boolean(_column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _boolean(_column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     return _number(BOOLEAN_SCHEMA, bool, False, lambda text: int(text) != 0, (json_forms.truth, json_forms.truth))
 
 
-def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _binary(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     length = column.length or 0
 
     def to_bytes(raw: Any) -> bytes:
@@ -201,7 +201,7 @@ def _binary(column: ColumnDefinition, settings: Settings) -> FieldType:
     return replace(field, json=json_forms.Calculated(lambda raw: json_forms.bytes_as_base64(to_bytes(raw))))
 
 
-def _text(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _text(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     decode = decoder(column.charset or "utf8mb4")
     placeholder = settings.placeholder.decode("utf_8", "replace")
 
@@ -215,17 +215,17 @@ def _query_text(raw: str | bytes) -> str:
     return raw if isinstance(raw, str) else raw.decode("utf_8", "replace")
 
 
-def _json(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _json(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     return replace(_text(column, settings), schema=JSON, fallback="{}")
 
 
-def _uuid(_column: ColumnDefinition, settings: Settings) -> FieldType:
+def _uuid(_column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     placeholder = settings.placeholder.decode("utf_8", "replace")
     return FieldType(UUID, lambda raw: str(uuid.UUID(bytes=raw.ljust(16, b"\0"))), "", placeholder, _query_text)
 
 
-def _address(size: int) -> Callable[[ColumnDefinition, Settings], FieldType]:
-    def build(_column: ColumnDefinition, settings: Settings) -> FieldType:
+def _address(size: int) -> Callable[[ColumnDefinition, FieldSettings], FieldType]:
+    def build(_column: ColumnDefinition, settings: FieldSettings) -> FieldType:
         placeholder = settings.placeholder.decode("utf_8", "replace")
         return FieldType(
             STRING_SCHEMA, lambda raw: str(ipaddress.ip_address(raw.ljust(size, b"\0"))), "", placeholder, _query_text
@@ -240,7 +240,7 @@ def options(column: ColumnDefinition) -> list[str]:
     return [value.replace(",", "\\,").replace("\\'", "'").replace("''", "'") for value in unquoted]
 
 
-def _enum(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _enum(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     values = ["", *options(column)]
     count = len(values)
     placeholder = settings.placeholder.decode("utf_8", "replace")
@@ -255,7 +255,7 @@ def _enum(column: ColumnDefinition, settings: Settings) -> FieldType:
     )
 
 
-def _set(column: ColumnDefinition, settings: Settings) -> FieldType:
+def _set(column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     values = options(column)
     memo: dict[int, str] = {}
 
@@ -272,7 +272,7 @@ def _allowed(name: str, values: list[str]) -> Schema:
     return Schema(Type.STRING, name=f"{_DATA}{name}", version=1, parameters={"allowed": ",".join(values)})
 
 
-def _year(_column: ColumnDefinition, settings: Settings) -> FieldType:
+def _year(_column: ColumnDefinition, settings: FieldSettings) -> FieldType:
     def year(value: Any) -> int:
         number = int(value)
         return number if number >= 100 or not number or not settings.calendar.adjusts_years else _adjusted(number)
@@ -284,16 +284,16 @@ def _adjusted(year: int) -> int:
     return year + (2000 if year < 70 else 1900)
 
 
-def _point(_column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _point(_column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     return FieldType(geometry.POINT, geometry.point, None, None, geometry.point)
 
 
-def _geometry(_column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _geometry(_column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     empty = geometry.geometry(geometry.EMPTY)
     return FieldType(geometry.GEOMETRY, geometry.geometry, empty, empty, geometry.geometry)
 
 
-def _vector(_column: ColumnDefinition, _settings: Settings) -> FieldType:
+def _vector(_column: ColumnDefinition, _settings: FieldSettings) -> FieldType:
     schema = Schema.array(FLOAT32_SCHEMA, name=f"{_DATA}FloatVector", version=1)
 
     def numbers(data: bytes) -> list[float]:
@@ -302,7 +302,7 @@ def _vector(_column: ColumnDefinition, _settings: Settings) -> FieldType:
     return FieldType(schema, numbers, [], [], numbers)
 
 
-Builder = Callable[[ColumnDefinition, Settings], FieldType]
+Builder = Callable[[ColumnDefinition, FieldSettings], FieldType]
 
 _GEOMETRIES = (
     "GEOMETRY",

@@ -10,7 +10,7 @@ from typing import Any
 
 from sluiceway.connectors.cdc.mysql.binlog.gtids import MariaDbGtidSet, MySqlGtidSet
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
-from sluiceway.connectors.cdc.mysql.ddl.statements import Change, apply_statement
+from sluiceway.connectors.cdc.mysql.ddl.statements import TableChange, apply_statement
 from sluiceway.connectors.cdc.mysql.ddl.table_changes import change_documents, parse_id, read_table
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.admin import create_topic, partition_count
@@ -55,7 +55,7 @@ class SchemaHistory:
     def _security(self) -> dict[str, str]:
         return {key: value for key, value in self._producer_keys.items() if key.startswith(("security.", "sasl.", "ssl."))}
 
-    def record(self, change: Change, position: Mapping[str, Any]) -> None:
+    def record(self, change: TableChange, position: Mapping[str, Any]) -> None:
         """Append a change, and wait until Kafka has it.
 
         Raises:

@@ -22,7 +22,7 @@ from sluiceway.connectors.cdc.mysql.chunks import file_number, log_position
 from sluiceway.connectors.cdc.mysql.config import SourceConfig
 from sluiceway.connectors.cdc.mysql.connection import Server, connect, dump_error, in_words, is_transient
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
-from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.log_state import find_gap, lost_message
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
@@ -38,7 +38,7 @@ from sluiceway.connectors.cdc.mysql.table_ranges import table_to_read
 from sluiceway.connectors.cdc.mysql.table_reader import read_table
 from sluiceway.connectors.cdc.notifications import Notifications
 from sluiceway.connectors.cdc.ranges import PROGRESS, rest
-from sluiceway.connectors.cdc.retries import Retries
+from sluiceway.connectors.cdc.retries import Attempts
 from sluiceway.connectors.cdc.signals import BlockingRequest
 from sluiceway.connectors.cdc.transactions import TransactionCounter
 from sluiceway.errors import ConnectError, RetriableError
@@ -81,7 +81,7 @@ class DatabaseReader:
         self._history = SchemaHistory(config.history, config.common.prefix)
         self._calendar = Calendar(adjust_years=config.flag("enable.time.adjuster"))
         common = config.common
-        settings = Settings(
+        settings = FieldSettings(
             decimal_mode=common.decimal_mode,
             binary_mode=common.binary_mode,
             time_mode=common.time_mode,
@@ -430,7 +430,7 @@ class RetriedSteps:
 
     def run(self, step: Callable[[], None]) -> None:
         """Run a step until it ends without an error, or the task stops. Raises errors that will not heal."""
-        retries = Retries(self._config.max_retries, self._config.retry_wait, "errors.max.retries")
+        retries = Attempts(self._config.max_retries, self._config.retry_wait, "errors.max.retries")
         while not self._buffer.is_stopped():
             try:
                 step()

@@ -12,7 +12,7 @@ from sluiceway.connectors.cdc.envelope import TRUE, TRUNCATE
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.config import HISTORY, SourceConfig
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.ddl.statements import Change, ChangeType, Outcome, apply_statement
+from sluiceway.connectors.cdc.mysql.ddl.statements import ChangeType, Outcome, TableChange, apply_statement
 from sluiceway.connectors.cdc.mysql.ddl.table_changes import CHANGE, change_structs
 from sluiceway.connectors.cdc.mysql.ddl_filter import ddl_filter
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
@@ -79,7 +79,7 @@ class SchemaChanges:
             return [], []
         records: list[SourceRecord] = []
         names = ",".join({change.table.table: None for change in outcome.changes if change.table is not None})
-        for change in outcome.changes or (Change(ChangeType.DATABASE, database, sql),):
+        for change in outcome.changes or (TableChange(ChangeType.DATABASE, database, sql),):
             table = _UNKNOWN_TABLE if not outcome.changes else None if change.table is None else names
             records += self._report(change, table, snapshot=snapshot, is_global_set=is_global_set)
         return records, self._truncated(outcome)
@@ -118,12 +118,12 @@ class SchemaChanges:
             return self._config.captures(table)
         return not self._config.only_captured_databases or self._config.captures_database(table.schema)
 
-    def _matches(self, change: Change) -> bool:
+    def _matches(self, change: TableChange) -> bool:
         if change.table is not None:
             return self._config.captures(change.table)
         return change.type is ChangeType.DATABASE and self._config.databases(change.database)
 
-    def _report(self, change: Change, table: str | None, *, snapshot: bool, is_global_set: bool) -> list[SourceRecord]:
+    def _report(self, change: TableChange, table: str | None, *, snapshot: bool, is_global_set: bool) -> list[SourceRecord]:
         config = self._config
         if config.only_captured_databases and change.database and not config.captures_database(change.database):
             return []

@@ -15,7 +15,7 @@ from typing import Any
 from sluiceway.connectors.cdc.columns import FieldType, with_schema
 from sluiceway.connectors.cdc.numbers import binary_field
 from sluiceway.connectors.cdc.postgres.text import parse_array
-from sluiceway.connectors.cdc.postgres.type_info import Settings, TypeInfo
+from sluiceway.connectors.cdc.postgres.type_info import TypeInfo, TypeSettings
 from sluiceway.data import Schema, Type
 
 _OMITTED = frozenset({"interval", "money", "name", "point", "refcursor", "varbit", "xml"})
@@ -27,7 +27,7 @@ _NUMBERS = frozenset({"int4", "int8", "date"})
 _DATE_SCHEMA = "io.debezium.time.Date"
 
 
-def vector_field(inner: FieldType, settings: Settings) -> FieldType:
+def vector_field(inner: FieldType, settings: TypeSettings) -> FieldType:
     """Return the type of a vector of the catalog, ``1 2 3``. Debezium's are empty."""
     convert = with_schema(inner.convert, inner.schema)
     return FieldType(
@@ -35,7 +35,7 @@ def vector_field(inner: FieldType, settings: Settings) -> FieldType:
     )
 
 
-def array_field(element: TypeInfo, known: FieldType | None, delimiter: str, settings: Settings) -> FieldType | None:
+def array_field(element: TypeInfo, known: FieldType | None, delimiter: str, settings: TypeSettings) -> FieldType | None:
     """Return the type of an array, or None if records leave it out.
 
     Args:
@@ -58,7 +58,7 @@ def array_field(element: TypeInfo, known: FieldType | None, delimiter: str, sett
     )
 
 
-def _unknown(delimiter: str, settings: Settings) -> FieldType | None:
+def _unknown(delimiter: str, settings: TypeSettings) -> FieldType | None:
     """Return the type of an array of an unknown type: nothing, or the bytes of the elements' texts."""
     if not settings.include_unknown:
         return None
@@ -75,7 +75,7 @@ def _converter(convert: Callable[[str], Any], delimiter: str, *, required: bool)
     return array
 
 
-def _unavailable(element: str, items: Schema, settings: Settings) -> list[Any] | None:
+def _unavailable(element: str, items: Schema, settings: TypeSettings) -> list[Any] | None:
     """Return what stands for an array that the log does not contain; None for types that Debezium has no array for."""
     if element == "uuid":
         return [str(uuid.UUID(bytes=hashlib.md5(settings.placeholder, usedforsecurity=False).digest(), version=3))]

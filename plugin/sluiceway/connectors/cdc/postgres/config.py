@@ -9,7 +9,7 @@ from sluiceway.connectors.cdc.config import CommonConfig, Values, common_config
 from sluiceway.connectors.cdc.filters import Matcher, TableId, compile_anchored, filter_of, split_list, table_filter_of
 from sluiceway.connectors.cdc.postgres.connection import Address
 from sluiceway.connectors.cdc.postgres.keys import CONFIG
-from sluiceway.connectors.cdc.postgres.type_info import Settings
+from sluiceway.connectors.cdc.postgres.type_info import TypeSettings
 
 _SSL = ("sslmode", "sslcert", "sslkey", "sslpassword", "sslrootcert")
 
@@ -20,7 +20,7 @@ class PostgresConfig:
 
     common: CommonConfig
     address: Address
-    settings: Settings
+    settings: TypeSettings
     slot: str
     drop_slot: bool
     failover: bool
@@ -100,8 +100,8 @@ def _address(values: Values) -> Address:
     )
 
 
-def _settings(values: Values, common: CommonConfig) -> Settings:
-    return Settings(
+def _settings(values: Values, common: CommonConfig) -> TypeSettings:
+    return TypeSettings(
         decimal_mode=common.decimal_mode,
         binary_mode=common.binary_mode,
         time_mode=common.time_mode,

@@ -21,7 +21,7 @@ from sluiceway.connectors.cdc.numbers import (
 )
 from sluiceway.connectors.cdc.postgres import geometry, temporal_fields
 from sluiceway.connectors.cdc.postgres.text import parse_bits, parse_bytea, parse_hstore
-from sluiceway.connectors.cdc.postgres.type_info import Maker, Settings, TypeInfo
+from sluiceway.connectors.cdc.postgres.type_info import Maker, TypeInfo, TypeSettings
 from sluiceway.connectors.cdc.temporal import semantic
 from sluiceway.data import Schema, Type
 from sluiceway.data.schema import (
@@ -40,7 +40,7 @@ _DATA = "io.debezium.data."
 _SPECIAL = {"NaN": "NAN", "Infinity": "POSITIVE_INFINITY", "-Infinity": "NEGATIVE_INFINITY"}
 
 
-def scalar_field(info: TypeInfo, settings: Settings, *, ranges: bool) -> FieldType | None:
+def scalar_field(info: TypeInfo, settings: TypeSettings, *, ranges: bool) -> FieldType | None:
     """Return the field of a type, or None for an unknown one."""
     maker = _MAKERS.get(info.name)
     if maker is not None:
@@ -48,19 +48,19 @@ def scalar_field(info: TypeInfo, settings: Settings, *, ranges: bool) -> FieldTy
     return _text_field(STRING_SCHEMA, settings) if ranges else None
 
 
-def enum_field(labels: tuple[str, ...], settings: Settings) -> FieldType:
+def enum_field(labels: tuple[str, ...], settings: TypeSettings) -> FieldType:
     schema = Schema(Type.STRING, name=f"{_DATA}Enum", version=1, parameters={"allowed": ",".join(labels)})
     return replace(_text_field(schema, settings), json=json_forms.Remembered(json_forms.quote))
 
 
-def unknown_field(settings: Settings) -> FieldType | None:
+def unknown_field(settings: TypeSettings) -> FieldType | None:
     """Return the field of a type that Debezium does not know: nothing, or the bytes of its text."""
     if not settings.include_unknown:
         return None
     return binary_field(settings.binary_mode, lambda raw: str(raw).encode(), settings.placeholder)
 
 
-def _text_field(schema: Schema, settings: Settings, convert: Callable[[str], Any] = str) -> FieldType:
+def _text_field(schema: Schema, settings: TypeSettings, convert: Callable[[str], Any] = str) -> FieldType:
     return FieldType(schema, convert, "", settings.placeholder_text, json=json_forms.text)
 
 
@@ -69,18 +69,18 @@ def _semantic_text(name: str) -> Maker:
     return lambda _info, settings: _text_field(schema, settings)
 
 
-def _plain_text(_info: TypeInfo, settings: Settings) -> FieldType:
+def _plain_text(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     return _text_field(STRING_SCHEMA, settings)
 
 
-def _name(_info: TypeInfo, settings: Settings) -> FieldType:
+def _name(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     if settings.correct:
         return _text_field(STRING_SCHEMA, settings)
     field = FieldType(STRING_SCHEMA, lambda _text: None, "", settings.placeholder_text, str)
     return replace(field, snapshot_json=json_forms.text)
 
 
-def _uuid(_info: TypeInfo, settings: Settings) -> FieldType:
+def _uuid(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     return replace(_text_field(_UUID, settings), json=json_forms.plain_text)
 
 
@@ -88,11 +88,11 @@ def _number(schema: Schema, convert: Callable[[str], Any], zero: Any, form: Json
     return lambda _info, _settings: FieldType(schema, convert, zero, json=form)
 
 
-def _boolean(_info: TypeInfo, _settings: Settings) -> FieldType:
+def _boolean(_info: TypeInfo, _settings: TypeSettings) -> FieldType:
     return FieldType(BOOLEAN_SCHEMA, lambda text: text == "t", fallback=False, json=json_forms.boolean_text)
 
 
-def _numeric(info: TypeInfo, settings: Settings) -> FieldType:
+def _numeric(info: TypeInfo, settings: TypeSettings) -> FieldType:
     if settings.decimal_mode == DOUBLE:
         return FieldType(FLOAT64_SCHEMA, float, 0.0, json=json_forms.double)
     if settings.decimal_mode != PRECISE:
@@ -135,7 +135,7 @@ def scaled(value: Decimal, scale: int) -> Decimal:
     return value if missing <= 0 else Decimal((sign, (*digits, *([0] * missing)), -scale))
 
 
-def _money(_info: TypeInfo, settings: Settings) -> FieldType:
+def _money(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     unit = Decimal(1).scaleb(-settings.money_digits)
 
     def amount(text: str) -> Decimal:
@@ -150,7 +150,7 @@ def _money(_info: TypeInfo, settings: Settings) -> FieldType:
     return FieldType(decimal_with_precision(settings.money_digits, None), amount, Decimal(0).quantize(unit))
 
 
-def bits_field(info: TypeInfo, _settings: Settings) -> FieldType:
+def bits_field(info: TypeInfo, _settings: TypeSettings) -> FieldType:
     length = info.length or 1
     if length == 1 and info.name == "bit":
         return FieldType(BOOLEAN_SCHEMA, lambda text: text == "1", fallback=False)
@@ -158,12 +158,12 @@ def bits_field(info: TypeInfo, _settings: Settings) -> FieldType:
     return FieldType(schema, parse_bits, b"")
 
 
-def _bytea(_info: TypeInfo, settings: Settings) -> FieldType:
+def _bytea(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     field = binary_field(settings.binary_mode, lambda raw: parse_bytea(str(raw)), settings.placeholder)
     return replace(field, json=json_forms.hex_as_base64) if field.schema.type is Type.BYTES else field
 
 
-def _hstore(_info: TypeInfo, settings: Settings) -> FieldType:
+def _hstore(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     if settings.hstore_mode == "map":
         return FieldType(
             Schema.map(STRING_SCHEMA, OPTIONAL_STRING_SCHEMA),

@@ -44,7 +44,7 @@ from sluiceway.connectors.cdc.postgres.start import (
 from sluiceway.connectors.cdc.postgres.stream import StreamReader
 from sluiceway.connectors.cdc.postgres.types import TypeRegistry
 from sluiceway.connectors.cdc.ranges import PROGRESS, rest
-from sluiceway.connectors.cdc.retries import Retries
+from sluiceway.connectors.cdc.retries import Attempts
 from sluiceway.connectors.cdc.signals import requests_differ
 from sluiceway.connectors.cdc.sizes import next_part
 from sluiceway.connectors.cdc.task import CdcTask, LogSource, Records
@@ -75,8 +75,8 @@ class PostgresSource(LogSource):
         self._config = config
         self._context = context
         self._catch_up = catch_up
-        self._retries = Retries(common.max_retries, common.retry_wait, "errors.max.retries")
-        self._slot_retries = Retries(max(config.slot_retries, 0), config.slot_retry_wait, "slot.max.retries")
+        self._retries = Attempts(common.max_retries, common.retry_wait, "errors.max.retries")
+        self._slot_retries = Attempts(max(config.slot_retries, 0), config.slot_retry_wait, "slot.max.retries")
         self._pause = 0.0  # before the next attempt
         self._notifications = Notifications(common, self.emitter)
         self._watch = SlotWatch(config)

@@ -17,7 +17,7 @@ from sluiceway.connectors.cdc.postgres.text import (
     parse_timestamp,
     zoned_time,
 )
-from sluiceway.connectors.cdc.postgres.type_info import Settings, TypeInfo
+from sluiceway.connectors.cdc.postgres.type_info import TypeInfo, TypeSettings
 from sluiceway.connectors.cdc.temporal import (
     CONNECT,
     INTERVAL,
@@ -40,7 +40,7 @@ _INFINITE_MILLIS = {INFINITY: 9_223_372_036_825_200_000, MINUS_INFINITY: -9_223_
 _INFINITE_MICROS = {INFINITY: LONG_MAX, MINUS_INFINITY: LONG_MIN}
 
 
-def date_field(_info: TypeInfo, settings: Settings) -> FieldType:
+def date_field(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     form = date_form(settings.time_mode)
     zero = form.convert(0)
     as_number = settings.time_mode not in (CONNECT, ISO)
@@ -52,17 +52,17 @@ def date_field(_info: TypeInfo, settings: Settings) -> FieldType:
     return replace(field, snapshot=lambda text: form.convert(parse_snapshot_date(text)), snapshot_json=json_form)
 
 
-def time_field(info: TypeInfo, settings: Settings) -> FieldType:
+def time_field(info: TypeInfo, settings: TypeSettings) -> FieldType:
     form = time_form(settings.time_mode, info.second_digits)
     json_form = json_forms.Calculated(json_forms.clock_micros) if form.schema.name == "io.debezium.time.MicroTime" else None
     return FieldType(form.schema, lambda text: form.convert(parse_time(text)), form.convert(0), json=json_form)
 
 
-def timetz_field(_info: TypeInfo, _settings: Settings) -> FieldType:
+def timetz_field(_info: TypeInfo, _settings: TypeSettings) -> FieldType:
     return FieldType(ZONED_TIME, zoned_time, "00:00:00Z")
 
 
-def timestamp_field(info: TypeInfo, settings: Settings) -> FieldType:
+def timestamp_field(info: TypeInfo, settings: TypeSettings) -> FieldType:
     form = timestamp_form(settings.time_mode, info.second_digits)
     infinite: dict[str, Any] = dict(_INFINITE_MICROS)
     if settings.time_mode == CONNECT:
@@ -84,7 +84,7 @@ def timestamp_field(info: TypeInfo, settings: Settings) -> FieldType:
     return FieldType(form.schema, convert, form.convert(0, 0), json=json_form)
 
 
-def timestamptz_field(info: TypeInfo, _settings: Settings) -> FieldType:
+def timestamptz_field(info: TypeInfo, _settings: TypeSettings) -> FieldType:
     digits = info.second_digits
 
     def convert(text: str) -> str:
@@ -96,7 +96,7 @@ def timestamptz_field(info: TypeInfo, _settings: Settings) -> FieldType:
     return FieldType(ZONED_TIMESTAMP, convert, "1970-01-01T00:00:00Z", json=json_forms.ZonedTimestamp(digits))
 
 
-def interval_field(_info: TypeInfo, settings: Settings) -> FieldType:
+def interval_field(_info: TypeInfo, settings: TypeSettings) -> FieldType:
     if settings.interval_mode == "string":
         return FieldType(INTERVAL, _interval_text, "P0Y0M0DT0H0M0S")
     return FieldType(MICRO_DURATION, _interval_micros, 0)

@@ -75,7 +75,7 @@ _SCALES = {"float4": 8, "float8": 17, "time": 6, "timetz": 6, "timestamp": 6, "t
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class TypeSettings:
     """The handling modes of a config."""
 
     decimal_mode: str
@@ -93,4 +93,4 @@ class Settings:
         return self.placeholder.decode("utf-8", "replace")
 
 
-Maker = Callable[[TypeInfo, Settings], FieldType]
+Maker = Callable[[TypeInfo, TypeSettings], FieldType]

@@ -8,7 +8,7 @@ from typing import Any
 
 from sluiceway.connectors.cdc.columns import FieldType
 from sluiceway.connectors.cdc.postgres import arrays, fields
-from sluiceway.connectors.cdc.postgres.type_info import Settings, TypeInfo
+from sluiceway.connectors.cdc.postgres.type_info import TypeInfo, TypeSettings
 
 Query = Callable[[str], Iterable[tuple[Any, ...]]]
 
@@ -37,7 +37,7 @@ class _Type:
 class TypeRegistry:
     """The types of a database, read at the start and again for a type that was created since."""
 
-    def __init__(self, query: Query, settings: Settings) -> None:
+    def __init__(self, query: Query, settings: TypeSettings) -> None:
         self._query = query
         self._settings = settings
         self._types: dict[int, _Type] = {}

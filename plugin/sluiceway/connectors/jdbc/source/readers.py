@@ -28,7 +28,7 @@ from sluiceway.connectors.jdbc.source.table_reader import TableReader
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class TableAssignment:
     """The tables of a task and, of ``count`` ranges of each table's first snapshot, the ``numbers`` that it reads.
 
     ``plans`` are the snapshot plans by table.
@@ -40,7 +40,7 @@ class Assignment:
     plans: Mapping[str, str]
 
     @classmethod
-    def of(cls, config: Mapping[str, str], database: Database) -> Assignment:
+    def of(cls, config: Mapping[str, str], database: Database) -> TableAssignment:
         """Return the assignment in a task's config."""
         tables = [database.dialect.parse_table(name) for name in json.loads(config.get(TABLES) or "[]")]
         numbers, _, count = (config.get(RANGE) or "0/1").partition("/")
@@ -52,7 +52,12 @@ class ReaderFactory:
     """Creates the readers of one task."""
 
     def __init__(
-        self, config: SourceConfig, database: Database, horizon: Horizon, assignment: Assignment, offsets: OffsetStorageReader
+        self,
+        config: SourceConfig,
+        database: Database,
+        horizon: Horizon,
+        assignment: TableAssignment,
+        offsets: OffsetStorageReader,
     ) -> None:
         self._config = config
         self._database = database

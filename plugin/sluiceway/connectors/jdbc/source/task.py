@@ -21,7 +21,7 @@ from sluiceway.connectors.jdbc.source.errors import as_connect_error
 from sluiceway.connectors.jdbc.source.horizon import horizon_for
 from sluiceway.connectors.jdbc.source.keys import BULK
 from sluiceway.connectors.jdbc.source.offsets import Position
-from sluiceway.connectors.jdbc.source.readers import Assignment, ReaderFactory
+from sluiceway.connectors.jdbc.source.readers import ReaderFactory, TableAssignment
 from sluiceway.connectors.jdbc.source.table_reader import Batch, TableReader, end_transaction
 from sluiceway.errors import RetriableError
 
@@ -63,7 +63,7 @@ class JdbcSourceTask(SourceTask):
         self._guard = IdleGuard(_IDLE_SECONDS, self._release)
         self._deletes_due: dict[int, float] = {}
         self._database = database = Database(reading_settings(settings.connection), self._stopping.wait, self.context.waiting)
-        self._assignment = Assignment.of(config, database)
+        self._assignment = TableAssignment.of(config, database)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         polled = self._poll(as_columns=False)

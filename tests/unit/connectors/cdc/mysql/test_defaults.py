@@ -15,7 +15,7 @@ from sluiceway.connectors.cdc.mysql.binlog.temporal import Calendar
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.defaults import default_value
-from sluiceway.connectors.cdc.mysql.fields import Settings, field_type
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings, field_type
 
 
 def _default(declared: str, *, correct: bool) -> Any:
@@ -23,7 +23,7 @@ def _default(declared: str, *, correct: bool) -> Any:
     apply_statement(tables, f"create table t (c {declared})", "d")
     found = tables.get(TableId("d", "t"))
     assert found is not None
-    settings = Settings("string", "bytes", "adaptive_time_microseconds", "long", b"?", Calendar(adjust_years=False), correct)
+    settings = FieldSettings("string", "bytes", "adaptive_time_microseconds", "long", b"?", Calendar(adjust_years=False), correct)
     field = field_type(found.columns[0], settings)
     assert field is not None
     return default_value(found.columns[0], field, settings)

@@ -16,7 +16,7 @@ from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import source_config
 from sluiceway.connectors.cdc.mysql.ddl.model import Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
-from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
 from support.cdc_encoding import NAMES, TEXTS, Comparison, converters
 
@@ -146,7 +146,7 @@ def _compare(seed: int) -> Comparison:
     apply_statement(tables, rows.declaration(), "d")
     definition = tables.get(TableId("d", "t"))
     assert definition is not None
-    settings = Settings(
+    settings = FieldSettings(
         decimal_mode=common.decimal_mode,
         binary_mode=common.binary_mode,
         time_mode=common.time_mode,

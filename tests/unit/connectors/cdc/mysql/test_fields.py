@@ -15,14 +15,14 @@ from sluiceway.connectors.cdc.mysql.converters import converters
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, Tables
 from sluiceway.connectors.cdc.mysql.ddl.statements import apply_statement
 from sluiceway.connectors.cdc.mysql.defaults import default_value
-from sluiceway.connectors.cdc.mysql.fields import Settings, field_type
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings, field_type
 from sluiceway.data import Instant, Type
 from sluiceway.errors import ConfigError
 
 POINT = struct.pack("<IBIdd", 4326, 1, 1, 1.5, -2.0)
 
 
-def _settings(**changes: Any) -> Settings:
+def _settings(**changes: Any) -> FieldSettings:
     values = {
         "decimal_mode": "precise",
         "binary_mode": "bytes",
@@ -31,7 +31,7 @@ def _settings(**changes: Any) -> Settings:
         "placeholder": b"__debezium_unavailable_value",
         "calendar": Calendar(adjust_years=True),
     }
-    return Settings(**{**values, **changes})
+    return FieldSettings(**{**values, **changes})
 
 
 def _column(declaration: str) -> ColumnDefinition:

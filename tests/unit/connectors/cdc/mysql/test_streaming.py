@@ -24,8 +24,8 @@ from sluiceway.connectors.cdc.mysql.buffer import RecordBuffer
 from sluiceway.connectors.cdc.mysql.catalog import Catalog
 from sluiceway.connectors.cdc.mysql.config import source_config
 from sluiceway.connectors.cdc.mysql.ddl.model import TableDefinition, Tables
-from sluiceway.connectors.cdc.mysql.ddl.statements import Change, apply_statement
-from sluiceway.connectors.cdc.mysql.fields import Settings
+from sluiceway.connectors.cdc.mysql.ddl.statements import TableChange, apply_statement
+from sluiceway.connectors.cdc.mysql.fields import FieldSettings
 from sluiceway.connectors.cdc.mysql.history import SchemaHistory
 from sluiceway.connectors.cdc.mysql.logged_statements import LoggedStatements
 from sluiceway.connectors.cdc.mysql.offsets import LogPosition
@@ -58,7 +58,7 @@ class _History(SchemaHistory):
         super().__init__({}, "p")
         self.records: list[tuple[str, Mapping[str, Any]]] = []
 
-    def record(self, change: Change, position: Mapping[str, Any]) -> None:
+    def record(self, change: TableChange, position: Mapping[str, Any]) -> None:
         self.records.append((change.ddl, position))
 
 
@@ -85,7 +85,7 @@ class _Log:
         if self.columns:
             emitter.encode_columns()
         calendar = Calendar(adjust_years=True)
-        settings = Settings("string", "hex", "adaptive_time_microseconds", "long", b"?", calendar)
+        settings = FieldSettings("string", "hex", "adaptive_time_microseconds", "long", b"?", calendar)
         catalog = Catalog(config.common.schemas(self.position.schema), settings, config.common.config)
         changes = SchemaChanges(config, self.tables, self.history, emitter, self.position, "mariadb", lambda _table: self.read)
         return Streaming(

@@ -30,7 +30,7 @@ class ChangeType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """One change of a statement. ``table`` is None for changes of databases and variables.
 
     ``definition`` is the table after the change; None if it is dropped, or if the parser could not follow the statement.
@@ -48,7 +48,7 @@ class Change:
 class Outcome:
     """The changes of a statement; ``unread`` are tables to read again from the server, because the parser could not follow."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TableChange, ...] = ()
     unread: tuple[TableId, ...] = ()
 
 
@@ -95,7 +95,7 @@ class _Statement:
         named = self._named_tables()
         for table in named:
             self.tables.remove(table)
-        changes = tuple(Change(ChangeType.ALTER, table.schema, self.sql, table) for table in named)
+        changes = tuple(TableChange(ChangeType.ALTER, table.schema, self.sql, table) for table in named)
         return Outcome(changes, named)
 
     def _named_tables(self) -> tuple[TableId, ...]:
@@ -124,9 +124,9 @@ class _Statement:
         if definition is None:
             self.tables.remove(table)
             reader.skip_rest()
-            return Outcome((Change(ChangeType.CREATE, table.schema, self.sql, table),), (table,))
+            return Outcome((TableChange(ChangeType.CREATE, table.schema, self.sql, table),), (table,))
         self.tables.put(definition)
-        return Outcome((Change(ChangeType.CREATE, table.schema, self.sql, table, definition=definition),))
+        return Outcome((TableChange(ChangeType.CREATE, table.schema, self.sql, table, definition=definition),))
 
     def _no_change(self) -> Outcome:
         self.reader.skip_rest()
@@ -219,7 +219,7 @@ class _Statement:
         changed = table.with_unique_key(read_index_columns(reader))
         reader.skip_rest()
         self.tables.put(changed)
-        return Outcome((Change(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
+        return Outcome((TableChange(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
 
     def database_change(self, *, create: bool) -> Outcome:
         """CREATE and ALTER DATABASE."""
@@ -230,7 +230,7 @@ class _Statement:
         charset = self._database_charset()
         if charset:
             self.tables.charsets[name] = charset
-        return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
+        return Outcome((TableChange(ChangeType.DATABASE, name, self.sql),))
 
     def _database_name(self) -> str:
         return self.tables.name(self.reader.identifier())
@@ -257,16 +257,16 @@ class _Statement:
         name = self._database_name()
         self.tables.remove_database(name)
         self.reader.skip_rest()
-        return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
+        return Outcome((TableChange(ChangeType.DATABASE, name, self.sql),))
 
     def use(self) -> Outcome:
         name = self._database_name()
         self.reader.skip_rest()
-        return Outcome((Change(ChangeType.DATABASE, name, self.sql),))
+        return Outcome((TableChange(ChangeType.DATABASE, name, self.sql),))
 
     def set_variables(self) -> Outcome:
         self._set_charset("character_set_server")
-        return Outcome((Change(ChangeType.SET, self.database, self.sql),))
+        return Outcome((TableChange(ChangeType.SET, self.database, self.sql),))
 
     def _set_charset(self, variable: str) -> None:
         reader = self.reader
@@ -284,7 +284,7 @@ class _Statement:
             table = self.table_id()
             self.tables.remove(table)
             text = f"{prefix}`{table.schema}`.`{table.table}`"
-            changes.append(Change(ChangeType.DROP, table.schema, text, table))
+            changes.append(TableChange(ChangeType.DROP, table.schema, text, table))
             if not reader.skip(","):
                 break
         if not (reader.skip("RESTRICT") or reader.skip("CASCADE")):
@@ -303,13 +303,13 @@ class _Statement:
         if table is None or (changed := without_index(table, name)) is table:
             return Outcome()
         self.tables.put(changed)
-        return Outcome((Change(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
+        return Outcome((TableChange(ChangeType.ALTER, table.id.schema, self.sql, table.id, definition=changed),))
 
     def truncate(self) -> Outcome:
         self.reader.skip("TABLE")
         table = self.table_id()
         skip_wait(self.reader)
-        return Outcome((Change(ChangeType.TRUNCATE, table.schema, self.sql, table, definition=self.tables.get(table)),))
+        return Outcome((TableChange(ChangeType.TRUNCATE, table.schema, self.sql, table, definition=self.tables.get(table)),))
 
     def rename_table(self) -> Outcome:
         reader = self.reader
@@ -326,12 +326,12 @@ class _Statement:
             if moved is None:
                 unread.append(new)
             text = prefix + self.sql[start : reader.peek(-1).end]
-            changes.append(Change(ChangeType.ALTER, new.schema, text, new, old, moved))
+            changes.append(TableChange(ChangeType.ALTER, new.schema, text, new, old, moved))
             if not reader.skip(","):
                 break
         return Outcome(tuple(map(self._at_the_end, changes)), tuple(unread))
 
-    def _at_the_end(self, change: Change) -> Change:
+    def _at_the_end(self, change: TableChange) -> TableChange:
         """Return a renaming with the table that has the new name behind the whole statement; it is no change without one."""
         definition = None if change.table is None else self.tables.get(change.table)
         return replace(change, type=ChangeType.NONE if definition is None else change.type, definition=definition)
@@ -361,12 +361,12 @@ class _Statement:
         except (NotUnderstoodError, ValueError):
             self.tables.remove(table)
             reader.skip_rest()
-            return Outcome((Change(ChangeType.ALTER, table.schema, self.sql, table),), (table,))
+            return Outcome((TableChange(ChangeType.ALTER, table.schema, self.sql, table),), (table,))
         if changed.id != table:
             self.tables.remove(table)
         self.tables.put(changed)
         # Debezium names the table before only for RENAME TABLE.
-        return Outcome((Change(ChangeType.ALTER, changed.id.schema, self.sql, changed.id, definition=changed),))
+        return Outcome((TableChange(ChangeType.ALTER, changed.id.schema, self.sql, changed.id, definition=changed),))
 
 
 _HANDLERS: tuple[tuple[tuple[str, ...], Callable[[_Statement], Outcome]], ...] = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from sluiceway.connectors.cdc.filters import TableId
 from sluiceway.connectors.cdc.mysql.ddl.model import ColumnDefinition, TableDefinition
-from sluiceway.connectors.cdc.mysql.ddl.statements import Change, ChangeType
+from sluiceway.connectors.cdc.mysql.ddl.statements import ChangeType, TableChange
 from sluiceway.data import Schema, Struct
 from sluiceway.data.schema import (
     INT32_SCHEMA,
@@ -70,13 +70,13 @@ def parse_id(text: str) -> TableId:
     return TableId(parts[0], parts[-1])
 
 
-def _typed_changes(change: Change) -> list[tuple[ChangeType, TableId]]:
+def _typed_changes(change: TableChange) -> list[tuple[ChangeType, TableId]]:
     if change.table is None or change.type not in _STRUCTURE:
         return []
     return [(change.type, change.table)]
 
 
-def change_structs(change: Change) -> list[Struct]:
+def change_structs(change: TableChange) -> list[Struct]:
     """Return ``tableChanges`` of a schema change record."""
     structs = []
     for type_, table in _typed_changes(change):
@@ -113,7 +113,7 @@ def _table_struct(table: TableDefinition) -> Struct:
     return Struct.of(TABLE, [table.charset, list(table.primary_key), columns, table.comment])
 
 
-def change_documents(change: Change) -> list[dict[str, Any]]:
+def change_documents(change: TableChange) -> list[dict[str, Any]]:
     """Return ``tableChanges`` of a schema history record."""
     documents = []
     for type_, table in _typed_changes(change):
