@@ -116,7 +116,7 @@ class Connector(abc.ABC):
         return found
 
     @classmethod  # noqa: B027 (most systems need no try)
-    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+    def try_config(cls, config: Mapping[str, str], found: dict[str, ValidatedValue]) -> None:
         """Connect to the other system, and add failures to the errors of the keys that cause them. Must have no side effects.
 
         It may set recommended values. That the system cannot be reached is no error, if tasks wait for it.

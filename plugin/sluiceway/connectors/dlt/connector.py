@@ -49,7 +49,7 @@ class DltSourceConnector(SourceConnector):
         return found
 
     @classmethod
-    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
+    def try_config(cls, config: Mapping[str, str], found: dict[str, ValidatedValue]) -> None:
         """Make the source in a process of its own, which reads nothing. Its resources are recommended values."""
         try:
             _require_dlt()
@@ -116,8 +116,8 @@ def _require_dlt() -> None:
         )
 
 
-def _add(found: Mapping[str, ValidatedValue], key: str, message: str) -> None:
-    found[key if key in found else keys.SOURCE].errors.append(message)
+def _add(found: dict[str, ValidatedValue], key: str, message: str) -> None:
+    found.setdefault(key, ValidatedValue(key)).errors.append(message)
 
 
 def _check_offset(offset: Offset) -> None:
