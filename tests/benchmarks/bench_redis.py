@@ -50,8 +50,9 @@ class Bench:
         """Return the seconds of the client and of the task that add a topic's records to a stream."""
         streams = [self.bench.name() for _ in range(2)]
         alone = self._add(streams[0])
-        self.bench.fill(streams[1], VALUE)
-        seconds = self.bench.task({"connector.class": "RedisSink", "topics": streams[1], "redis.uri": self.url})
+        self.bench.fill(streams[1], b'{"value": "%s"}' % VALUE)
+        config = {"connector.class": "RedisSink", "topics": streams[1], "value.converter": "JsonConverter"}
+        seconds = self.bench.task({**config, "value.converter.schemas.enable": "false", "redis.uri": self.url})
         assert self.client.xlen(streams[1]) == self.records
         return alone, seconds
 
