@@ -26,7 +26,7 @@ from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.interval_connector import MovedBefore
 from sluiceway.provider.driver.lease_owner import owner_of
-from sluiceway.provider.driver.outcome import NextAction, DriverRestarts, after_end, before_start
+from sluiceway.provider.driver.outcome import DriverRestarts, NextAction, after_end, before_start
 from sluiceway.provider.driver.run_variables import is_backfill
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interruption

@@ -73,7 +73,8 @@ class BesideClient:
         began = time.perf_counter()
         with RunningTask(given, worker, bounded=not topic) as task:
             if topic:
-                eventually(lambda: self._has(topic, self.records), within=_GIVE_UP_SECONDS, latest=SOONEST)
+                eventually(lambda: task.result or self._has(topic, self.records), within=_GIVE_UP_SECONDS, latest=SOONEST)
+                assert task.result is None, task.result.trace
                 return time.perf_counter() - began
             result = task.join(within=_GIVE_UP_SECONDS)
         seconds = time.perf_counter() - began

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sluiceway.config.worker import WorkerConfig
-    from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+    from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
     from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
 
@@ -157,7 +157,7 @@ def _group(name: str) -> str:
     return f"sluiceway-dlq-{name}"
 
 
-def _document(letter: ReadDeadLetter) -> dict[str, Any]:
+def _document(letter: ConsumedDeadLetter) -> dict[str, Any]:
     return {
         "partition": letter.partition,
         "offset": letter.offset,
@@ -181,7 +181,7 @@ def _readable(data: bytes | None) -> Any:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def _text(letter: ReadDeadLetter) -> str:
+def _text(letter: ConsumedDeadLetter) -> str:
     origin = ", ".join(
         f"{name} {text}" for name in ("topic", "partition", "offset") if (text := letter.context(name)) is not None
     )

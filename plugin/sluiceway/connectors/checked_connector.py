@@ -44,10 +44,8 @@ class CheckedConnector(Connector):
     @classmethod
     def key_of(cls, error: ConnectError) -> str:
         """Return the key to change after an error."""
-        if isinstance(error, LoginError):
-            return error.key
-        name = error.name if isinstance(error, ConfigError) else None
-        return name if name and name in cls.config_def() else cls.address_key
+        named = error.key if isinstance(error, LoginError) else error.name if isinstance(error, ConfigError) else None
+        return named if named and named in cls.config_def() else cls.address_key
 
     def start(self, config: Mapping[str, str]) -> None:
         """Keep the config. Raises ConfigError."""

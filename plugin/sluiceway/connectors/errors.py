@@ -17,7 +17,7 @@ class UnreachableError(ConnectionError):
 
 
 class LoginError(ConnectError):
-    """The system refuses the login, or does not give it a right. ``key`` is the config key to look at."""
+    """The system cannot be used with this login: it is refused, incomplete, or without a right. ``key`` is the key to look at."""
 
     def __init__(self, message: str, key: str) -> None:
         super().__init__(message)

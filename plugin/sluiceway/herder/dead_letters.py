@@ -14,7 +14,7 @@ from sluiceway.discovery import converter_class
 from sluiceway.errors import BadRequestError, ConnectError, NotFoundError
 from sluiceway.herder.isolated import Isolated, here
 from sluiceway.herder.references import References
-from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 from sluiceway.kafka.dead_letter_topic import DeadLetterPosition, DeadLetterTopic, ReplayResult
 from sluiceway.runtime.task_converters import class_and_options
 
@@ -38,7 +38,7 @@ class ReadableBytes:
 class ReadableRecord:
     """A dead letter queue record with its key, value and headers as text; None for null."""
 
-    record: ReadDeadLetter
+    record: ConsumedDeadLetter
     key: ReadableBytes | None
     value: ReadableBytes | None
     headers: list[tuple[str, ReadableBytes | None]]
@@ -81,7 +81,7 @@ class ConnectorDeadLetters:
             raise BadRequestError(f"Connector {self._name} has no dead letter queue: its config does not set {DLQ_TOPIC}.")
         return DeadLetterTopic(self._worker, self._topic, self._name).replay_chosen(positions, to=to)
 
-    def _decoded(self, records: Iterable[ReadDeadLetter]) -> Mapping[_Converted, str]:
+    def _decoded(self, records: Iterable[ConsumedDeadLetter]) -> Mapping[_Converted, str]:
         """Return as JSON what is no text and the connector's converters can read."""
         found = [each for record in records for each in _converted(record)]
         unread = [(key, data) for key, data in dict.fromkeys(found) if data is not None and _text(data) is None]
@@ -95,7 +95,7 @@ class ConnectorDeadLetters:
         return {each: text for each, text in zip(unread, texts, strict=True) if text is not None}
 
 
-def _converted(record: ReadDeadLetter) -> tuple[_Converted, _Converted]:
+def _converted(record: ConsumedDeadLetter) -> tuple[_Converted, _Converted]:
     return ("key.converter", record.key), ("value.converter", record.value)
 
 
@@ -139,7 +139,7 @@ def _undecoded(_data: bytes) -> None:
     return None
 
 
-def _readable_record(record: ReadDeadLetter, decoded: Mapping[_Converted, str]) -> ReadableRecord:
+def _readable_record(record: ConsumedDeadLetter, decoded: Mapping[_Converted, str]) -> ReadableRecord:
     key, value = (_readable(each[1], decoded.get(each)) for each in _converted(record))
     return ReadableRecord(record, key, value, [(name, _readable(data, None)) for name, data in record.headers])
 

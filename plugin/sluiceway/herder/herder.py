@@ -30,7 +30,7 @@ from sluiceway.herder.overview import Overview, task_ids
 from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.signals import ConnectorSignals
 from sluiceway.herder.substitutes import warn_of_substitutes
-from sluiceway.storage.history import ConnectorChange, Origin
+from sluiceway.storage.history import HistoryChange, Origin
 from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.intervals import IntervalEntry, Ledger, ledger_name
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
@@ -151,7 +151,7 @@ class Herder:
         """Return the offsets of a target such as a time, to be set by ``alter_offsets``. Raises as ``ConnectorOffsets.find``."""
         return self._offsets_of(self._existing(name)).find(target, choice)
 
-    def history(self, name: str) -> list[ConnectorChange]:
+    def history(self, name: str) -> list[HistoryChange]:
         """Return the recorded changes of a connector, oldest first; also of a deleted one. Raises NotFoundError."""
         changes = self._config.history(name)
         if not changes:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from sluiceway.config.masking import shown
 from sluiceway.config.password import HIDDEN
 from sluiceway.errors import BadRequestError, NotFoundError
-from sluiceway.storage.history import ChangeKind, ConnectorChange
+from sluiceway.storage.history import ChangeKind, HistoryChange
 
 
-def config_of(name: str, changes: Sequence[ConnectorChange], version: int, current: Mapping[str, str]) -> dict[str, str]:
+def config_of(name: str, changes: Sequence[HistoryChange], version: int, current: Mapping[str, str]) -> dict[str, str]:
     """Return the config that a connector had in a version. Its secrets are those of the ``current`` config.
 
     Raises NotFoundError if there is no such version, and BadRequestError if the connector did not exist in it or the current

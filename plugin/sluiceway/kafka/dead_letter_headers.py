@@ -47,7 +47,7 @@ def ensure_dead_letter_topic(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDeadLetter:
+class ConsumedDeadLetter:
     """A record read from a dead letter queue. ``timestamp`` is in milliseconds since the epoch, None if it has none."""
 
     topic: str
@@ -59,7 +59,7 @@ class ReadDeadLetter:
     headers: list[tuple[str, bytes | None]]
 
     @classmethod
-    def of(cls, message: ConsumedMessage) -> ReadDeadLetter:
+    def of(cls, message: ConsumedMessage) -> ConsumedDeadLetter:
         """Return the record in a consumed message."""
         kind, timestamp = message.timestamp()
         return cls(

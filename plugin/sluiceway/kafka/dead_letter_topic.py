@@ -16,7 +16,7 @@ from sluiceway.errors import BadRequestError, ConnectError, KafkaClientError, No
 from sluiceway.kafka.admin import beginning_offsets, end_offsets, partition_count
 from sluiceway.kafka.clients import ConsumedMessage, admin_client, consumer, consumer_config, producer, producer_config
 from sluiceway.kafka.committed_offsets import CommittedOffsets
-from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.kafka.topic_writer import produce
 
@@ -74,41 +74,41 @@ class DeadLetterTopic:
         """Return the number of records after the committed offsets of ``group``."""
         return sum(self._ends[partition] - start for partition, start in self._starts(group).items())
 
-    def records(self, group: str | None = None) -> Iterator[ReadDeadLetter]:
+    def records(self, group: str | None = None) -> Iterator[ConsumedDeadLetter]:
         """Yield the records, in order within a partition, from the committed offsets of ``group`` or from the beginning."""
         with closing(self._consumer(group)) as reader:
             for message in self._messages(reader, self._beginnings if group is None else self._starts(group)):
-                record = ReadDeadLetter.of(message)
+                record = ConsumedDeadLetter.of(message)
                 if self._matches(record):
                     yield record
 
-    def newest(self, count: int) -> list[ReadDeadLetter]:
+    def newest(self, count: int) -> list[ConsumedDeadLetter]:
         """Return up to ``count`` of the connector's newest records, newest first.
 
         Reads the last ``count`` records of each partition.
         """
         starts = {partition: max(first, self._ends[partition] - count) for partition, first in self._beginnings.items()}
         with closing(self._consumer(None)) as reader:
-            records = [ReadDeadLetter.of(message) for message in self._messages(reader, starts)]
+            records = [ConsumedDeadLetter.of(message) for message in self._messages(reader, starts)]
         found = [record for record in records if self._matches(record)]
         found.sort(key=lambda record: (record.timestamp or 0, record.partition, record.offset), reverse=True)
         return found[:count]
 
-    def chosen(self, positions: Collection[DeadLetterPosition]) -> list[ReadDeadLetter]:
+    def chosen(self, positions: Collection[DeadLetterPosition]) -> list[ConsumedDeadLetter]:
         """Return the records at these positions. Raises NotFoundError if one is missing or of another connector."""
         wanted = set(positions)
         starts: dict[TopicPartition, int] = {}
         for number, offset in wanted:
             partition = TopicPartition(self.topic, number)
             starts[partition] = min(offset, starts.get(partition, offset))
-        found: dict[DeadLetterPosition, ReadDeadLetter] = {}
+        found: dict[DeadLetterPosition, ConsumedDeadLetter] = {}
         known = {
             partition: max(first, self._beginnings[partition]) for partition, first in starts.items() if partition in self._ends
         }
         with closing(self._consumer(None)) as reader:
             for message in self._messages(reader, known):
                 position = DeadLetterPosition(message.partition(), message.offset())
-                if position in wanted and self._matches(record := ReadDeadLetter.of(message)):
+                if position in wanted and self._matches(record := ConsumedDeadLetter.of(message)):
                     found[position] = record
                 if len(found) == len(wanted):
                     break
@@ -157,7 +157,7 @@ class DeadLetterTopic:
                 for message in self._messages(reader, self._starts(group)):
                     if limit is not None and result.total >= limit:
                         break
-                    record = ReadDeadLetter.of(message)
+                    record = ConsumedDeadLetter.of(message)
                     if not self._matches(record):
                         result.skipped[_OTHER_CONNECTORS] = result.skipped.get(_OTHER_CONNECTORS, 0) + 1
                     else:
@@ -173,7 +173,7 @@ class DeadLetterTopic:
                     _commit(reader, sender, ends)
         return result
 
-    def _matches(self, record: ReadDeadLetter) -> bool:
+    def _matches(self, record: ConsumedDeadLetter) -> bool:
         return self._connector is None or record.context("connector.name") in (None, self._connector)
 
     def _starts(self, group: str) -> dict[TopicPartition, int]:
@@ -227,7 +227,7 @@ class _Sender:
         self._failure: ConnectError | None = None
         self.unconfirmed = 0
 
-    def send(self, record: ReadDeadLetter, topic: str, *, keep_headers: bool, keep_partition: bool) -> None:
+    def send(self, record: ConsumedDeadLetter, topic: str, *, keep_headers: bool, keep_partition: bool) -> None:
         """Pass a record to the producer, to the partition it came from with ``keep_partition``."""
         options: dict[str, Any] = {} if record.timestamp is None else {"timestamp": record.timestamp}
         partition = record.context("partition")
@@ -261,7 +261,7 @@ def _commit(reader: Consumer, sender: _Sender, ends: dict[TopicPartition, int]) 
         ends.clear()
 
 
-def _original_topic(record: ReadDeadLetter) -> str:
+def _original_topic(record: ConsumedDeadLetter) -> str:
     topic = record.context("topic")
     where = f"The dead letter queue record at offset {record.offset} of {record.topic}-{record.partition}"
     if record.is_from_source:

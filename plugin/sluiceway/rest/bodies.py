@@ -22,7 +22,7 @@ from sluiceway.herder.offset_targets import FoundOffset
 from sluiceway.herder.validation import InstalledPlugin, PluginImplementation
 from sluiceway.java.numbers import whole_number
 from sluiceway.kafka.dead_letter_topic import DeadLetterPosition
-from sluiceway.storage.history import ChangeKind, ConnectorChange
+from sluiceway.storage.history import ChangeKind, HistoryChange
 from sluiceway.storage.intervals import IntervalEntry
 from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
@@ -91,7 +91,7 @@ def found_offsets_json(offsets: Iterable[FoundOffset]) -> dict[str, Any]:
     return {"offsets": [each._asdict() for each in offsets]}
 
 
-def history_json(name: str, changes: Iterable[ConnectorChange]) -> dict[str, Any]:
+def history_json(name: str, changes: Iterable[HistoryChange]) -> dict[str, Any]:
     return {"name": name, "history": [_change_json(change) for change in changes]}
 
 
@@ -116,7 +116,7 @@ def _interval_json(entry: IntervalEntry) -> dict[str, Any]:
     return fields if entry.error is None else {**fields, "error": entry.error}
 
 
-def _change_json(change: ConnectorChange) -> dict[str, Any]:
+def _change_json(change: HistoryChange) -> dict[str, Any]:
     """Return a change; leave out what does not concern its kind."""
     origin = change.origin
     fields: dict[str, Any] = {"version": change.version, "timestamp": change.timestamp, "change": change.what}

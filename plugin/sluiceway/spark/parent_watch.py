@@ -26,7 +26,7 @@ _ENDED_SECONDS = 10.0  # without its application, a driver has only statuses lef
 
 
 @dataclass(frozen=True)
-class EndReason:
+class EndCondition:
     """A reason to end a driver.
 
     Args:
@@ -53,12 +53,12 @@ def stop_with_parent(
     a driver that outlives its submitter. ``application`` returns the reason once the Spark application has ended.
     """
     jvm = os.getppid()
-    conditions = [EndReason(lambda: "Spark's JVM has ended" if os.getppid() != jvm else None)]
+    conditions = [EndCondition(lambda: "Spark's JVM has ended" if os.getppid() != jvm else None)]
     if parent:
         started = _start_time(parent)
         reason = f"the process that submitted this driver ({parent}) has ended"
-        conditions.append(EndReason(lambda: reason if _start_time(parent) != started else None))
-    conditions.append(EndReason(application, exit_codes.APPLICATION_ENDED, published=True))
+        conditions.append(EndCondition(lambda: reason if _start_time(parent) != started else None))
+    conditions.append(EndCondition(application, exit_codes.APPLICATION_ENDED, published=True))
     return ParentWatch(driver, conditions, end)
 
 
@@ -67,7 +67,7 @@ def stop_with_jvm(driver: Driver, context: SparkContext) -> ParentWatch:
     if context._gateway is None:
         raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
     jvm = context._gateway.proc
-    return ParentWatch(driver, [EndReason(lambda: "Spark's JVM has ended" if jvm.poll() is not None else None)])
+    return ParentWatch(driver, [EndCondition(lambda: "Spark's JVM has ended" if jvm.poll() is not None else None)])
 
 
 class ParentWatch:
@@ -79,7 +79,7 @@ class ParentWatch:
         end: ends this process with an exit code if the driver does not drain.
     """
 
-    def __init__(self, driver: Driver, conditions: Sequence[EndReason], end: Callable[[int], object] = os._exit) -> None:
+    def __init__(self, driver: Driver, conditions: Sequence[EndCondition], end: Callable[[int], object] = os._exit) -> None:
         self.reason: str | None = None
         self.exit_code: int | None = None
         self._driver = driver
@@ -110,7 +110,7 @@ class ParentWatch:
         sys.stderr.flush()
         self._end(condition.exit_code)
 
-    def _met(self) -> tuple[EndReason, str] | None:
+    def _met(self) -> tuple[EndCondition, str] | None:
         for condition in self._conditions:
             if reason := condition.reason():
                 return condition, reason

@@ -16,7 +16,7 @@ from sluiceway.kafka.kafka_based_log import SHORT_FETCH_MS, KafkaBasedLog, LogRe
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decided, Decision
-from sluiceway.storage.history import ConnectorChange, headers_of
+from sluiceway.storage.history import HistoryChange, headers_of
 from sluiceway.storage.history_topic import HistoryTopic
 from sluiceway.storage.interfaces import ConfigChange
 from sluiceway.storage.model import ClusterState, RestartRequest
@@ -89,7 +89,7 @@ class KafkaConfigBackingStore(ConfigWrites):
     def on_change(self, callback: ConfigChange) -> None:
         self._callbacks.append(callback)
 
-    def history(self, name: str) -> list[ConnectorChange]:
+    def history(self, name: str) -> list[HistoryChange]:
         return self._history.changes(name)
 
     def take_restart_requests(self) -> list[RestartRequest]:
@@ -135,7 +135,7 @@ class KafkaConfigBackingStore(ConfigWrites):
         reader = self._reader()
         is_newest = self._writer.active
         decided = self._decide(decide)
-        changes: list[ConnectorChange] = []
+        changes: list[HistoryChange] = []
         history: list[KeyValue] = []
         if decided.change is not None:
             changes, history = self._history.next_records(decided.name, decided.change, newest=is_newest)

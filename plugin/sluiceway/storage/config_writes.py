@@ -19,7 +19,7 @@ from sluiceway.storage.codec import (
     encode_task,
     encode_task_count,
 )
-from sluiceway.storage.history import ConnectorChange, OffsetChange, Origin, config_change, deletion, offsets_change, state_change
+from sluiceway.storage.history import HistoryChange, OffsetChange, Origin, config_change, deletion, offsets_change, state_change
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState, TaskId
 
 
@@ -28,7 +28,7 @@ class Decided(NamedTuple):
 
     records: Sequence[KeyValue]
     name: str = ""
-    change: ConnectorChange | None = None
+    change: HistoryChange | None = None
 
 
 Decision = Callable[[ClusterState], Decided]

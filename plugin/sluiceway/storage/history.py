@@ -58,7 +58,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorChange:
+class HistoryChange:
     """A change of one connector. ``version`` counts its changes from 1; ``timestamp`` is in milliseconds since the epoch.
 
     ``config`` is the whole masked config after a change of the config, None if the connector was deleted; ``edits`` are its
@@ -95,11 +95,11 @@ def config_change(
     target_state: TargetState | None,
     origin: Origin,
     secrets: Collection[str],
-) -> ConnectorChange | None:
+) -> HistoryChange | None:
     """Return the change of storing a config, None if it equals the stored one. ``secrets`` are its keys of type password."""
     after = masked(config, secrets)
     if entry is None or entry.config is None:
-        return ConnectorChange(ChangeKind.CONFIG, origin, after, state=(None, (target_state or TargetState.STARTED).value))
+        return HistoryChange(ChangeKind.CONFIG, origin, after, state=(None, (target_state or TargetState.STARTED).value))
     if dict(entry.config) == dict(config):
         return None
     before = masked(entry.config, secrets)
@@ -107,30 +107,30 @@ def config_change(
     # The password keys of another class are unknown here, so its config is not kept.
     same_class = entry.config.get(CONNECTOR_CLASS) == config.get(CONNECTOR_CLASS)
     edits = {key: (before.get(key) if same_class or key == CONNECTOR_CLASS else None, after.get(key)) for key in keys}
-    return ConnectorChange(ChangeKind.CONFIG, origin, after, edits, previous=before if same_class else None)
+    return HistoryChange(ChangeKind.CONFIG, origin, after, edits, previous=before if same_class else None)
 
 
-def deletion(entry: ConnectorEntry | None, origin: Origin) -> ConnectorChange | None:
+def deletion(entry: ConnectorEntry | None, origin: Origin) -> HistoryChange | None:
     """Return the change of deleting a connector, None if it does not exist."""
-    return None if entry is None else ConnectorChange(ChangeKind.CONFIG, origin)
+    return None if entry is None else HistoryChange(ChangeKind.CONFIG, origin)
 
 
-def state_change(entry: ConnectorEntry, state: TargetState, origin: Origin) -> ConnectorChange | None:
+def state_change(entry: ConnectorEntry, state: TargetState, origin: Origin) -> HistoryChange | None:
     """Return the change of a target state, None if it is the same."""
     if entry.target_state is state:
         return None
-    return ConnectorChange(ChangeKind.STATE, origin, state=(entry.target_state.value, state.value))
+    return HistoryChange(ChangeKind.STATE, origin, state=(entry.target_state.value, state.value))
 
 
-def offsets_change(changes: Sequence[OffsetChange], origin: Origin) -> ConnectorChange | None:
+def offsets_change(changes: Sequence[OffsetChange], origin: Origin) -> HistoryChange | None:
     """Return the change of offsets, None if all stay the same."""
     changed = [each for each in changes if each[1] != each[2]]
     if not changed:
         return None
-    return ConnectorChange(ChangeKind.OFFSETS, origin, offsets=tuple(changed[:_MAX_PARTITIONS]), partitions=len(changed))
+    return HistoryChange(ChangeKind.OFFSETS, origin, offsets=tuple(changed[:_MAX_PARTITIONS]), partitions=len(changed))
 
 
-def headers_of(change: ConnectorChange) -> list[tuple[str, bytes]]:
+def headers_of(change: HistoryChange) -> list[tuple[str, bytes]]:
     """Return the headers of a change's records on the config topic. Kafka Connect ignores headers there."""
     origin = change.origin
     fields = {"version": str(change.version), "user": origin.user, "address": origin.address, "client": origin.client}
@@ -165,19 +165,19 @@ class History:
         except (DataError, KeyError, TypeError, ValueError) as error:
             log.debug("Ignoring a record with the key %r on the history topic: %s", key, error)
 
-    def changes(self, name: str) -> list[ConnectorChange]:
+    def changes(self, name: str) -> list[HistoryChange]:
         """Return the changes of a connector, oldest first."""
         return [_decode(version, each) for version, each in sorted(self._stored.get(name, {}).items())]
 
-    def numbered(self, name: str, change: ConnectorChange) -> list[ConnectorChange]:
+    def numbered(self, name: str, change: HistoryChange) -> list[HistoryChange]:
         """Return a change with its version. The first one follows the config before it, if there was one."""
         newest = max(self._stored.get(name, {}), default=0)
         if newest or change.previous is None:
             return [replace(change, version=newest + 1)]
         unknown = Origin(note="before this history")
-        return [ConnectorChange(ChangeKind.CONFIG, unknown, change.previous, version=1), replace(change, version=2)]
+        return [HistoryChange(ChangeKind.CONFIG, unknown, change.previous, version=1), replace(change, version=2)]
 
-    def records(self, name: str, changes: Sequence[ConnectorChange]) -> list[KeyValue]:
+    def records(self, name: str, changes: Sequence[HistoryChange]) -> list[KeyValue]:
         """Return the records that store numbered changes, and tombstones for those that are no longer kept."""
         made = [(_encoded_key(name, each.version), _encode(each)) for each in changes]
         removed = []
@@ -206,7 +206,7 @@ def _fields(value: bytes) -> dict[str, Any]:
     return fields
 
 
-def _encode(change: ConnectorChange) -> bytes:
+def _encode(change: HistoryChange) -> bytes:
     origin = change.origin
     fields: dict[str, Any] = {"kind": change.kind.value, "user": origin.user, "authenticated": origin.authenticated}
     fields |= {"address": origin.address, "client": origin.client, "note": origin.note}
@@ -215,10 +215,10 @@ def _encode(change: ConnectorChange) -> bytes:
     return json.dumps({key: value for key, value in fields.items() if value}, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _decode(version: int, stored: _Stored) -> ConnectorChange:
+def _decode(version: int, stored: _Stored) -> HistoryChange:
     fields = _fields(stored.value)
     state = fields.get("state")
-    return ConnectorChange(
+    return HistoryChange(
         kind=stored.kind,
         origin=Origin(
             fields.get("user"),

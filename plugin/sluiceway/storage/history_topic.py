@@ -16,7 +16,7 @@ from sluiceway.kafka.admin import await_leaders, create_topic, end_offsets, part
 from sluiceway.kafka.clients import AdminClient, admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.storage.codec import KeyValue
-from sluiceway.storage.history import ConnectorChange, History
+from sluiceway.storage.history import History, HistoryChange
 from sluiceway.storage.topics import config_topic, history_topic_name
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class HistoryTopic:
         """The topic's name; empty if changes are not recorded."""
         return "" if self._refused else self._name
 
-    def changes(self, connector: str) -> list[ConnectorChange]:
+    def changes(self, connector: str) -> list[HistoryChange]:
         """Return a connector's changes, oldest first. Raises KafkaClientError, ConnectError."""
         with self._lock:
             if not self.name or not (self._exists or partition_count(self._client(), self._name)):
@@ -54,9 +54,7 @@ class HistoryTopic:
             self._refresh()
             return self._history.changes(connector)
 
-    def next_records(
-        self, connector: str, change: ConnectorChange, *, newest: bool
-    ) -> tuple[list[ConnectorChange], list[KeyValue]]:
+    def next_records(self, connector: str, change: HistoryChange, *, newest: bool) -> tuple[list[HistoryChange], list[KeyValue]]:
         """Return a change with its version, and its records. Both are empty if the cluster refuses the topic.
 
         ``newest``: no other process has written since this one read the topic or wrote to it.

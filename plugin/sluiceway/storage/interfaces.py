@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sluiceway.api.records import Offset, Partition
-from sluiceway.storage.history import ConnectorChange, OffsetChange, Origin
+from sluiceway.storage.history import HistoryChange, OffsetChange, Origin
 from sluiceway.storage.model import ClusterState, ConnectorStatuses, LeaseOwner, RestartRequest, Status, TargetState, TaskId
 
 ConfigChange = Callable[[str, str], None]
@@ -65,7 +65,7 @@ class ConfigBackingStore(Protocol):
     def record_offsets(self, name: str, changes: Sequence[OffsetChange], origin: Origin) -> None:
         """Record in the connector's history that its offsets were changed."""
 
-    def history(self, name: str) -> list[ConnectorChange]:
+    def history(self, name: str) -> list[HistoryChange]:
         """Return the recorded changes of a connector, oldest first; also those of a deleted one."""
 
     def put_placed(self, decide: Callable[[ClusterState], Mapping[str, str]]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from sluiceway.config.application import Applications
 from sluiceway.storage.config_state import ConfigState, RecordChange
 from sluiceway.storage.config_writes import ConfigWrites, Decision
-from sluiceway.storage.history import ConnectorChange, History
+from sluiceway.storage.history import History, HistoryChange
 from sluiceway.storage.interfaces import ConfigChange
 from sluiceway.storage.model import ClusterState, ConnectorStatuses, LeaseOwner, RestartRequest, Status, TaskId
 from sluiceway.storage.status_state import StatusState
@@ -40,7 +40,7 @@ class MemoryConfigBackingStore(ConfigWrites):
     def stop(self) -> None:
         """Nothing to close."""
 
-    def history(self, name: str) -> list[ConnectorChange]:
+    def history(self, name: str) -> list[HistoryChange]:
         with self._lock:
             return self._history.changes(name)
 

@@ -10,7 +10,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import dead_letters
 from sluiceway.herder.dead_letters import ConnectorDeadLetters, DeadLetterList, ReadableBytes
-from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 from sluiceway.kafka.dead_letter_topic import DeadLetterPosition
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
@@ -31,8 +31,8 @@ class Topic:
     def count(self) -> int:
         return 7
 
-    def newest(self, count: int) -> list[ReadDeadLetter]:
-        return [ReadDeadLetter("dead", 0, 1, None, None, self.value, [("h", b"\x00"), ("n", None)])]
+    def newest(self, count: int) -> list[ConsumedDeadLetter]:
+        return [ConsumedDeadLetter("dead", 0, 1, None, None, self.value, [("h", b"\x00"), ("n", None)])]
 
 
 @pytest.fixture(autouse=True)

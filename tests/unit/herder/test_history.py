@@ -6,14 +6,14 @@ import pytest
 
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder.history import config_of
-from sluiceway.storage.history import ChangeKind, ConnectorChange, Origin
+from sluiceway.storage.history import ChangeKind, HistoryChange, Origin
 
 URL = "jdbc:x://[hidden]@h/db"
 CHANGES = [
-    ConnectorChange(ChangeKind.CONFIG, Origin(), {"a": "1", "pw": "[hidden]", "url": URL}, version=3),
-    ConnectorChange(ChangeKind.STATE, Origin(), state=("STARTED", "STOPPED"), version=4),
-    ConnectorChange(ChangeKind.CONFIG, Origin(), version=5),
-    ConnectorChange(ChangeKind.CONFIG, Origin(), {"a": "2"}, version=6),
+    HistoryChange(ChangeKind.CONFIG, Origin(), {"a": "1", "pw": "[hidden]", "url": URL}, version=3),
+    HistoryChange(ChangeKind.STATE, Origin(), state=("STARTED", "STOPPED"), version=4),
+    HistoryChange(ChangeKind.CONFIG, Origin(), version=5),
+    HistoryChange(ChangeKind.CONFIG, Origin(), {"a": "2"}, version=6),
 ]
 CURRENT = {"pw": "new", "url": "jdbc:x://u:p@h/db"}
 

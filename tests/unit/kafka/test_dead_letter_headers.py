@@ -6,13 +6,13 @@ import pytest
 from confluent_kafka import Message
 
 from sluiceway.kafka.clients import ConsumedMessage
-from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 
 
-def dead_letter_record(*headers: tuple[str, bytes | None], **more: Any) -> ReadDeadLetter:
+def dead_letter_record(*headers: tuple[str, bytes | None], **more: Any) -> ConsumedDeadLetter:
     fields = {"timestamp": (1, 1000), **more}
     message = Message(topic="dlq", partition=0, offset=3, key=b"k", value=b"v", headers=list(headers), **fields)
-    return ReadDeadLetter.of(cast(ConsumedMessage, message))
+    return ConsumedDeadLetter.of(cast(ConsumedMessage, message))
 
 
 CONTEXT = [("__connect.errors.topic", b"t"), ("__sluiceway.errors.source.offset", b"{}")]

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.exit_codes import APPLICATION_ENDED, FAILED
 from sluiceway.spark import parent_watch
-from sluiceway.spark.parent_watch import EndReason, ParentWatch, stop_with_parent
+from sluiceway.spark.parent_watch import EndCondition, ParentWatch, stop_with_parent
 from support.eventually import LIMIT, eventually
 
 
@@ -39,7 +39,7 @@ def test_a_driver_drains_after_the_process_it_depends_on_has_ended_and_exits_if_
         polled.set()
         return "it has ended" if over.is_set() else None
 
-    watch = ParentWatch(driver, [EndReason(reason)], end=exits.append)  # type: ignore[arg-type]
+    watch = ParentWatch(driver, [EndCondition(reason)], end=exits.append)  # type: ignore[arg-type]
     assert polled.wait(LIMIT)
     assert (bool(watch), driver.reasons) == (False, [])
     over.set()
@@ -76,7 +76,7 @@ def test_the_end_of_the_application_is_published_and_has_its_own_exit_code() -> 
 
 def test_a_driver_that_has_drained_may_end_its_application() -> None:
     driver, exits, over = Driver(), list[int](), threading.Event()
-    watch = ParentWatch(driver, [EndReason(lambda: "over" if over.is_set() else None)], end=exits.append)  # type: ignore[arg-type]
+    watch = ParentWatch(driver, [EndCondition(lambda: "over" if over.is_set() else None)], end=exits.append)  # type: ignore[arg-type]
     watch.close()
     over.set()
     assert not watch

@@ -9,8 +9,8 @@ import pytest
 from sluiceway.storage.history import (
     KEPT,
     ChangeKind,
-    ConnectorChange,
     History,
+    HistoryChange,
     Origin,
     config_change,
     deletion,
@@ -25,12 +25,12 @@ CONFIG = {"connector.class": "X", "topic": "t", "db.pw": "hunter2", "token": "ab
 STARTED, STOPPED = TargetState.STARTED, TargetState.STOPPED
 
 
-def changed(before: dict[str, str] | None, after: dict[str, str]) -> ConnectorChange | None:
+def changed(before: dict[str, str] | None, after: dict[str, str]) -> HistoryChange | None:
     entry = None if before is None else ConnectorEntry("c", before)
     return config_change(entry, after, None, ALICE, {"db.pw"})
 
 
-def record(history: History, name: str, change: ConnectorChange, timestamp: int = 5) -> list[ConnectorChange]:
+def record(history: History, name: str, change: HistoryChange, timestamp: int = 5) -> list[HistoryChange]:
     numbered = history.numbered(name, change)
     for key, value in history.records(name, numbered):
         history.apply(key, value, timestamp)
@@ -98,8 +98,8 @@ def test_the_history_of_an_older_connector_begins_with_the_config_that_it_had() 
 def test_only_the_newest_changes_of_each_kind_are_kept_and_numbers_are_not_used_again() -> None:
     history = History()
     for number in range(KEPT + 3):
-        record(history, "c", ConnectorChange(ChangeKind.CONFIG, ALICE, {"n": str(number)}))
-    record(history, "c", ConnectorChange(ChangeKind.STATE, ALICE, state=("STARTED", "STOPPED")))
+        record(history, "c", HistoryChange(ChangeKind.CONFIG, ALICE, {"n": str(number)}))
+    record(history, "c", HistoryChange(ChangeKind.STATE, ALICE, state=("STARTED", "STOPPED")))
     changes = history.changes("c")
     assert len(changes) == KEPT + 1
     assert (changes[0].version, changes[-1].version) == (4, KEPT + 4)
@@ -124,7 +124,7 @@ def test_records_of_others_are_ignored(key: bytes | None) -> None:
 
 
 def test_headers_name_who_made_the_change() -> None:
-    [change] = History().numbered("c", ConnectorChange(ChangeKind.CONFIG, ALICE))
+    [change] = History().numbered("c", HistoryChange(ChangeKind.CONFIG, ALICE))
     assert headers_of(change) == [
         ("sluiceway.version", b"1"),
         ("sluiceway.user", b"alice"),

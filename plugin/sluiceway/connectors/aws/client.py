@@ -40,7 +40,7 @@ def opened(account: Account) -> Any:
     """Return a client of the account's service, which any number of threads may use. Closed by the caller.
 
     It repeats nothing by itself: the tasks do that, and say so. Raises MissingToolError without the package, LoginError for a
-    profile or role that cannot be used, and ConnectError without a region.
+    profile or role that cannot be used, and LoginError without a region.
     """
     try:
         from botocore.config import Config  # type: ignore[import-untyped]
@@ -106,7 +106,10 @@ def _no_credentials(account: Account) -> str:
 
 @contextmanager
 def aws_errors(account: Account) -> Iterator[None]:
-    """Raise UnreachableError for what passes, LoginError for credentials, and RefusedError for what AWS refuses otherwise."""
+    """Raise the error that one of botocore means.
+
+    That is UnreachableError for what passes, LoginError for credentials or a missing region, and RefusedError for the rest.
+    """
     from botocore import exceptions as errors
 
     where = account.where

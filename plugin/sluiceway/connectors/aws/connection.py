@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,8 +16,6 @@ from sluiceway.connectors.aws.client import opened
 from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.keys import text, whole
 from sluiceway.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 ACCESS_KEY, SECRET_KEY, TOKEN = "aws.access.key.id", "aws.secret.access.key", "aws.session.token"
 SECRET_KEY_OF_JAVA = "aws.secret.key.id"  # noqa: S105 (the name of a key)

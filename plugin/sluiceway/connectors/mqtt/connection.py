@@ -6,7 +6,6 @@ Versions 5 and 3.1.1 of the protocol are OASIS's standards; paho-mqtt is the cli
 from __future__ import annotations
 
 import functools
-import logging
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +25,6 @@ from sluiceway.installation import install_command
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client, MQTTMessage
-
-log = logging.getLogger(__name__)
 
 URI, USER, PASSWORD = "mqtt.server.uri", "mqtt.username", "mqtt.password"
 CLIENT_ID, VERSION = "mqtt.client.id", "mqtt.version"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -21,8 +20,6 @@ from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.nats.session import Session
-
-log = logging.getLogger(__name__)
 
 SERVERS, USER, PASSWORD, TOKEN = "nats.servers", "nats.user", "nats.password", "nats.token"
 NKEY, CREDENTIALS = "nats.nkey.seed", "nats.credentials.file"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from sluiceway import __version__
-from sluiceway.connectors.errors import UnreachableError
+from sluiceway.connectors.errors import LoginError, UnreachableError
 from sluiceway.connectors.https import lasting_failure, retry_after_seconds, tls_context
 from sluiceway.connectors.observability.otlp_config import PROTOBUF
 from sluiceway.connectors.observability.otlp_sink_config import COMPRESSION, ENDPOINTS, HEADERS, PREFIX, TIMEOUT_MS, SinkOptions
@@ -43,10 +43,6 @@ class RefusedError(ConnectError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RefusedError, (str(self),), {"too_large": self.too_large}
-
-
-class AccessError(ConnectError):
-    """The receiver does not know who sends, or does not allow it: HTTP 401 and 403."""
 
 
 class Taken(NamedTuple):
@@ -130,8 +126,8 @@ class OtlpClient:
             return RefusedError(told, too_large=status == _TOO_LARGE)
         if answer.is_redirect:
             return ConnectError(f"{told}. It points to {answer.headers.get('location')}. Name that in {ENDPOINTS}.")
-        kind = AccessError if status in (_UNAUTHORIZED, _FORBIDDEN) else ConnectError
-        return kind(f"{told}. {_ADVICE.get(status, f'Check {ENDPOINTS}.')}")
+        told = f"{told}. {_ADVICE.get(status, f'Check {ENDPOINTS}.')}"
+        return LoginError(told, HEADERS) if status in (_UNAUTHORIZED, _FORBIDDEN) else ConnectError(told)
 
     def _text(self, answer: httpx.Response) -> str:
         """Return what an error says: the message of a google.rpc.Status, or the text of the body."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 from sluiceway.api import DONE, BatchSinkTask, Outcome, SinkConnector, SinkRecord, WriteResult
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.config.password import revealed
-from sluiceway.connectors.observability.otlp_client import AccessError, BusyError, OtlpClient, RefusedError, Taken
+from sluiceway.connectors.errors import LoginError
+from sluiceway.connectors.observability.otlp_client import BusyError, OtlpClient, RefusedError, Taken
 from sluiceway.connectors.observability.otlp_sink_config import BATCH, ENDPOINTS, HEADERS, OTLP_SINK, headers_of, sink_options
 from sluiceway.connectors.observability.otlp_write import Item, OtlpWriter
 from sluiceway.connectors.simple_values import record_name
@@ -146,4 +147,4 @@ class OtlpSinkConnector(SinkConnector):
         except (OSError, MissingToolError, BusyError, RefusedError) as error:  # tasks need the package, and may be elsewhere
             log.warning("%s", error)
         except ConnectError as error:
-            found[HEADERS if isinstance(error, AccessError) else ENDPOINTS].errors.append(str(error))
+            found[error.key if isinstance(error, LoginError) else ENDPOINTS].errors.append(str(error))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,8 +18,6 @@ from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.rabbitmq.session import Session
-
-log = logging.getLogger(__name__)
 
 HOSTS, PORT, VIRTUAL_HOST = "rabbitmq.host", "rabbitmq.port", "rabbitmq.virtual.host"
 USER, PASSWORD = "rabbitmq.username", "rabbitmq.password"

@@ -162,7 +162,7 @@ def _check_files(server: Server) -> None:
 
 @contextmanager
 def redis_errors(server: Server) -> Iterator[None]:
-    """Raise UnreachableError for what passes, and ConnectError for what does not, such as a refused login."""
+    """Raise UnreachableError for what passes, LoginError, ForbiddenError, and ConnectError for what does not pass otherwise."""
     from redis import exceptions as errors
 
     later = (errors.ConnectionError, errors.TimeoutError, errors.ReadOnlyError, errors.BusyLoadingError, OSError)

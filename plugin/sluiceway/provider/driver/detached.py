@@ -23,7 +23,7 @@ class DetachedDriver:
     progress: ConnectorProgress
     """The progress at the start of the wait."""
     restarts: int = 0
-    """The number of ``Restarts``."""
+    """The number of ``DriverRestarts``."""
     since: int | None = None
     """When the connector's target state was set, in milliseconds since the epoch."""
 

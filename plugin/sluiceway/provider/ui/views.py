@@ -18,7 +18,7 @@ from sluiceway.provider.ui.series import Series
 from sluiceway.storage.model import ConnectorEntry, Status
 
 if TYPE_CHECKING:
-    from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+    from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 
 _ERROR_LENGTH = 300
 _TRACE_LENGTH = 20_000
@@ -126,7 +126,7 @@ def details(
 
 
 def dead_letters(
-    topic: str | None, count: int | None, newest: Iterable[ReadDeadLetter], *, may_edit: bool = False
+    topic: str | None, count: int | None, newest: Iterable[ConsumedDeadLetter], *, may_edit: bool = False
 ) -> dict[str, Any]:
     """Return DLQ records without their keys and values: seeing a connector does not include seeing its data.
 
@@ -147,7 +147,7 @@ def dead_letters(
     }
 
 
-def _context(letter: ReadDeadLetter, *, may_edit: bool) -> dict[str, str | None]:
+def _context(letter: ConsumedDeadLetter, *, may_edit: bool) -> dict[str, str | None]:
     found = {name: letter.context(header) for name, header in _HEADERS.items()}
     if not may_edit:
         trace = found["trace"]

@@ -86,7 +86,7 @@ class Writer:
 
 @pytest.fixture(autouse=True)
 def clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_cluster, "PartitionReader", Reader)
+    monkeypatch.setattr(source_cluster, "SourcePartitionReader", Reader)
     monkeypatch.setattr(source_cluster, "BestEffortWriter", Writer)
 
 

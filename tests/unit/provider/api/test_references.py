@@ -20,7 +20,7 @@ from sluiceway.errors import KafkaClientError
 from sluiceway.herder import Herder, dead_letters, signals
 from sluiceway.herder.isolated import Isolated, here
 from sluiceway.kafka import dead_letter_topic
-from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 from sluiceway.preview import service
 from sluiceway.preview.request import PreviewRequest
 from sluiceway.provider.ui import routes as ui_routes
@@ -119,8 +119,8 @@ class Topic:
     def count(self) -> int:
         return 1
 
-    def newest(self, count: int) -> list[ReadDeadLetter]:
-        return [ReadDeadLetter("dead", 0, 1, None, b"\xff", b"\xff", [])]
+    def newest(self, count: int) -> list[ConsumedDeadLetter]:
+        return [ConsumedDeadLetter("dead", 0, 1, None, b"\xff", b"\xff", [])]
 
     def replay_chosen(self, *_: object, to: str | None) -> Any:
         raise KafkaClientError("There is no Kafka.")

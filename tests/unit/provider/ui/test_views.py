@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from sluiceway.kafka.dead_letter_headers import ReadDeadLetter
+from sluiceway.kafka.dead_letter_headers import ConsumedDeadLetter
 from sluiceway.provider.ui import views
 
 
@@ -16,7 +16,7 @@ def test_dead_letter_queue_records_have_no_keys_values_and_headers_of_their_own(
         ("__connect.errors.exception.stacktrace", b"x.Error: bad\n\tat a.b(C.java:1)"),
         ("own", b"private"),
     ]
-    records = [ReadDeadLetter("dead", 0, 3, 1000, b"private", b"private", headers)]
+    records = [ConsumedDeadLetter("dead", 0, 3, 1000, b"private", b"private", headers)]
     found = views.dead_letters("dead", 7, records, may_edit=True)
     [record] = found["records"]
     assert (found["count"], record["position"], record["topic"]) == (7, "0:3", "a")
