@@ -2,7 +2,41 @@
 
 from mutants.mutant import Mutant
 
+_TRIES = ("tests/unit/connectors/test_checked_connector.py",)
+
 MUTANTS = (
+    Mutant(
+        "validation-tries-bad-keys",
+        "api/connector.py",
+        "        if not any(each.errors for each in found.values()):\n            cls.try_config",
+        "        if True:\n            cls.try_config",
+        "A config with wrong keys is tried with its system.",
+        tests=_TRIES,
+    ),
+    Mutant(
+        "validation-login-key",
+        "connectors/checked_connector.py",
+        "error.key if isinstance(error, LoginError) else ",
+        "",
+        "A refused login is shown at the address.",
+        tests=_TRIES,
+    ),
+    Mutant(
+        "validation-unknown-key",
+        "connectors/checked_connector.py",
+        "return named if named and named in cls.config_def() else cls.address_key",
+        "return named or cls.address_key",
+        "An error that names a key of something else ends the validation.",
+        tests=_TRIES,
+    ),
+    Mutant(
+        "validation-unreachable",
+        "connectors/checked_connector.py",
+        '        except UnreachableError as error:\n            log.warning("%s", error)\n',
+        "",
+        "A system that cannot be reached for a while ends the validation.",
+        tests=_TRIES,
+    ),
     Mutant(
         "validation-range",
         "config/validators.py",
