@@ -39,8 +39,8 @@ class ThrottledError(UnreachableError):
 def opened(account: Account) -> Any:
     """Return a client of the account's service, which any number of threads may use. Closed by the caller.
 
-    It repeats nothing by itself: the tasks do that, and say so. Raises MissingToolError without the package, LoginError for a
-    profile or role that cannot be used, and LoginError without a region.
+    It repeats nothing by itself: the tasks do that, and say so. Raises MissingToolError without the package, and LoginError
+    for a profile or role that cannot be used, or without a region.
     """
     try:
         from botocore.config import Config  # type: ignore[import-untyped]

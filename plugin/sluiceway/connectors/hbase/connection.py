@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from sluiceway.api import Connector
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText
+from sluiceway.connectors.checked_connector import CheckedConnector
 from sluiceway.connectors.errors import UnreachableError
 from sluiceway.connectors.hbase.client import CA, Gateways, HBaseClient
 from sluiceway.connectors.keys import flag, text, whole
 from sluiceway.errors import ConfigError, ConnectError
-
-log = logging.getLogger(__name__)
 
 SERVERS, TRANSPORT, PROTOCOL = "hbase.thrift.servers", "hbase.thrift.transport", "hbase.thrift.protocol"
 TLS, INSECURE, TIMEOUT = "hbase.thrift.tls", "hbase.thrift.insecure", "hbase.thrift.timeout"
@@ -122,33 +119,27 @@ def _differences(given: Gateways, right: Gateways) -> Iterator[tuple[str, str, s
         yield PROTOCOL, names[right.compact][1], names[given.compact][1]
 
 
-class HBaseConnector(Connector):
+class HBaseConnector(CheckedConnector):
     """Base of the HBase connectors."""
 
-    _config: dict[str, str]
-
-    def start(self, config: Mapping[str, str]) -> None:
-        """Keep the config. Raises ConfigError."""
-        self.config_def().parse(config)
-        self._config = dict(config)
+    address_key = SERVERS
 
     @classmethod
     def try_table(cls, client: HBaseClient, found: Mapping[str, ValidatedValue]) -> None:
         """Add what is wrong with the table to the errors of the keys. Changes nothing."""
 
     @classmethod
-    def try_config(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
-        gateways = gateways_of({name: each.value for name, each in found.items()})
+    def try_system(
+        cls, values: Mapping[str, ConfigValue], config: Mapping[str, str], found: Mapping[str, ValidatedValue]
+    ) -> None:
+        gateways = gateways_of(values)
         gateways = replace(gateways, timeout=min(gateways.timeout, _VALIDATION_SECONDS))
         try:
             with closing(HBaseClient(gateways)) as client:
                 cls.try_table(client, found)
-        except UnreachableError as error:
-            if (other := _that_answers(gateways)) is None:
-                log.warning("%s", error)
-            for name, right, said in () if other is None else _differences(gateways, other):
+        except UnreachableError:
+            other = _that_answers(gateways)
+            if other is None:
+                raise
+            for name, right, said in _differences(gateways, other):
                 found[name].errors.append(str(ConfigError(name, said, f"is not that of the server, which answers with {right}")))
-        except ConfigError as error:
-            found[CA].errors.append(str(error))
-        except ConnectError as error:
-            found[SERVERS].errors.append(str(error))
