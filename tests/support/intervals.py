@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 import orjson
 from confluent_kafka import Producer
@@ -143,8 +144,9 @@ class IntervalMover:
             keys = {} if begun.is_temporary else begun.run.keys()  # which the driver finds in the ledger
             configs = [{**config, **own, **keys} for config in connector.task_configs(self.tasks)]
             processes = []
+            traces, sender = context.Pipe(duplex=False)
             for number, config in enumerate(configs):
-                process = context.Process(target=_run, args=(dict(config), dict(self.worker.raw), number), daemon=True)
+                process = context.Process(target=_run, args=(dict(config), dict(self.worker.raw), number, sender), daemon=True)
                 process.start()
                 stack.callback(process.join)
                 stack.callback(process.kill)
@@ -156,7 +158,8 @@ class IntervalMover:
             started = time.monotonic()
             for process in processes:
                 process.join(LIMIT)
-                assert process.exitcode == 0, f"a task of {begun.name}: {process.exitcode}"
+                trace = traces.recv() if traces.poll() else "no trace"
+                assert process.exitcode == 0, f"a task of {begun.name} ended with {process.exitcode}: {trace}"
             self.seconds = time.monotonic() - started
         return self.runs.end(begun.name, None)
 
@@ -174,8 +177,8 @@ class IntervalMover:
             return read_ledger(stores.offsets, self.name)
 
 
-def _run(config: dict[str, str], worker: dict[str, str], task: int) -> None:
-    """Run a task until it ends, in a process of its own."""
+def _run(config: dict[str, str], worker: dict[str, str], task: int, traces: Connection) -> None:
+    """Run a task until it ends, in a process of its own; send the trace if it fails."""
     if "plugin.path" in worker:
         use_plugin_path(worker)
     store = None
@@ -184,8 +187,9 @@ def _run(config: dict[str, str], worker: dict[str, str], task: int) -> None:
         store.start()
     with RunningTask(config, worker, task=task, bounded=True, store=store) as running:
         result = running.join(within=600)
-        print(result.trace or "", file=sys.stderr, flush=True)
-    sys.exit(1 if result.failed else 0)
+        if result.failed:
+            traces.send(result.trace)
+            sys.exit(1)
 
 
 class Machine:

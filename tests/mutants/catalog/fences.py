@@ -306,4 +306,28 @@ MUTANTS = (
         "A connector moves to a worker file with other converters.",
         tests=("tests/unit/cli/test_migrate.py",),
     ),
+    Mutant(
+        "fence-create-delta",
+        "connectors/delta/store.py",
+        "max_commit_retries=0",
+        "max_commit_retries=9",
+        "Of two tasks that create a Delta table, the later one writes its schema over that of the earlier one.",
+        tests=("tests/integration/test_table_creation.py",),
+    ),
+    Mutant(
+        "fence-create-namespace",
+        "connectors/iceberg/store.py",
+        "if not catalog.namespace_exists(name):",
+        "if True:",
+        "Of two tasks that create the first table of an Iceberg namespace in an SQL catalog, one fails.",
+        tests=("tests/integration/test_table_creation.py",),
+    ),
+    Mutant(
+        "fence-create-catalog",
+        "connectors/iceberg/store.py",
+        "                if not _has_tables(uri):\n                    raise",
+        "                raise",
+        "Of two tasks that create an SQL catalog's own tables in PostgreSQL, one fails.",
+        tests=("tests/integration/test_table_creation.py",),
+    ),
 )

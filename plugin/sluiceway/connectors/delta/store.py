@@ -8,6 +8,7 @@ from contextlib import suppress
 import pyarrow as pa
 from deltalake import DeltaTable as DeltaRsTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.transaction import CommitProperties
 
 from sluiceway.connectors.delta.config import PATH, STORAGE
 from sluiceway.connectors.delta.errors import answered, reaching
@@ -62,6 +63,7 @@ class DeltaStore(TableStore):
                 partition_by=list(partition_by),
                 configuration=configuration,
                 storage_options=self._storage,
+                commit_properties=CommitProperties(max_commit_retries=0),  # a retry would write this schema over the other's
             )
         table = self.table(name)
         if table is None:

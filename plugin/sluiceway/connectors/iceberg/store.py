@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -59,6 +58,8 @@ class OpenedCatalog:
             with reaching(f"Connecting to catalog {self._name}"):
                 if self._properties["type"] == "rest":
                     self._loaded = TimedRestCatalog(self._name, **cast("dict[str, str]", properties))
+                elif self._properties["type"] == "sql":
+                    self._loaded = self._sql_catalog(str(properties["uri"]))
                 else:
                     self._loaded = load_catalog(self._name, **self._properties)
         return self._loaded
@@ -81,6 +82,16 @@ class OpenedCatalog:
             raise ConfigError(URI, None, f"must be set for a catalog of type {kind}")
         return properties
 
+    def _sql_catalog(self, uri: str) -> Catalog:
+        """Load an SQL catalog. Of tasks that create its two tables at once, all but one get an error for each table."""
+        for _ in range(2):
+            try:
+                return load_catalog(self._name, **self._properties)
+            except Exception:
+                if not _has_tables(uri):
+                    raise
+        return load_catalog(self._name, **self._properties)
+
     def close(self) -> None:
         if self._loaded is not None and hasattr(self._loaded, "close"):
             self._loaded.close()
@@ -98,6 +109,16 @@ def _has_tables(uri: str) -> bool:
         return inspect(engine).has_table("iceberg_tables")
     finally:
         engine.dispose()
+
+
+def _create_namespace(catalog: Catalog, name: str) -> None:
+    try:
+        catalog.create_namespace(name)
+    except NamespaceAlreadyExistsError:
+        pass
+    except Exception:  # an SQL catalog's, if another task has created it since PyIceberg looked for it
+        if not catalog.namespace_exists(name):
+            raise
 
 
 class IcebergStore(TableStore):
@@ -135,8 +156,7 @@ class IcebergStore(TableStore):
         catalog = self.catalog
         with reaching(f"Creating table {name}"):
             namespace, _, _ = name.rpartition(".")
-            with suppress(NamespaceAlreadyExistsError):
-                catalog.create_namespace(namespace)
+            _create_namespace(catalog, namespace)
             try:
                 properties = self._options.properties(CREATE_PROPS)
                 with catalog.create_table_transaction(name, schema, properties=properties) as transaction:
