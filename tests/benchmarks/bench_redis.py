@@ -44,6 +44,7 @@ class Bench:
         self.client.xgroup_create(streams[1], _GROUP, "0")
         self.bench.create(streams[1])
         config = {"connector.class": kind, "redis.stream.name": streams[1], "value.converter": "JsonConverter"}
+        config |= {"value.converter.schemas.enable": "false"}
         return alone, self.bench.task({**config, "redis.uri": self.url})
 
     def sink(self) -> tuple[float, float]:

@@ -132,8 +132,11 @@ class AwsServer(MotoServer):
         found: dict[str, list[dict[str, Any]]] = {}
         for shard in self.shards(stream):
             given = {"StreamName": stream, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-            iterator = self.kinesis.get_shard_iterator(**given)["ShardIterator"]
-            found[shard["ShardId"]] = self.kinesis.get_records(ShardIterator=iterator, Limit=10_000)["Records"]
+            answer = {"NextShardIterator": self.kinesis.get_shard_iterator(**given)["ShardIterator"], "Records": [None]}
+            records = found[shard["ShardId"]] = []
+            while answer["Records"]:
+                answer = self.kinesis.get_records(ShardIterator=answer["NextShardIterator"], Limit=10_000)
+                records += answer["Records"]
         return found
 
     def counted(self, stream: str) -> Counter[bytes]:

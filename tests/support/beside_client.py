@@ -63,15 +63,17 @@ class BesideClient:
         assert producer.flush(LIMIT) == 0
 
     def task(self, config: Mapping[str, str], topic: str = "") -> float:
-        """Return the seconds of a task that moves the records, from its start to its end.
+        """Return the seconds of a task that moves the records, from the moment at which it runs to its end.
 
         With a topic, it moves them to that, and its system does not tell it the last one: then the time until the topic has
         them counts.
         """
         given = {"name": self.name(), "key.converter": "StringConverter", "value.converter": "ByteArrayConverter", **config}
         worker = {"bootstrap.servers": self.bootstrap, "group.id": "bench"}
-        began = time.perf_counter()
         with RunningTask(given, worker, bounded=not topic) as task:
+            while not task.reports.states and task.result is None:
+                time.sleep(0.001)  # the client is connected, too, before its time counts
+            began = time.perf_counter()
             if topic:
                 eventually(lambda: task.result or self._has(topic, self.records), within=_GIVE_UP_SECONDS, latest=SOONEST)
                 assert task.result is None, task.result.trace

@@ -140,7 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         owner = self.owner
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # its sender was killed
+            self.close_connection = True
+            return
         request = Request(self.command, self.path, dict(self.headers), body)
         with owner.lock:
             owner.requests.append(request)

@@ -124,6 +124,13 @@ class QueueSourceTask(SourceTask, Generic[Handle]):
         """Wait, at most so long, when no messages may be received now. Clients with heartbeats of their own override it."""
         self._started().wait(seconds)
 
+    def wake(self) -> None:
+        """Let ``receive`` and ``idle`` return, because there are messages to acknowledge, or the task pauses, resumes, or stops.
+
+        Called by other threads. By default only the ``idle`` of this class returns, and a ``receive`` that waits for messages
+        delays acknowledgements by up to 0.05 s: override it where the system sends no more before those.
+        """
+
     def disconnect(self) -> None:
         """Release the connection. Called after each ``connect``, also one that failed; errors are logged."""
 
@@ -277,11 +284,11 @@ class _Receiver(Generic[Handle]):
 
     def pause(self) -> None:
         self._pausing = True
-        self._wake.set()
+        self._rouse()
 
     def resume(self) -> None:
         self._pausing = False
-        self._wake.set()
+        self._rouse()
 
     def metrics(self) -> dict[str, float]:
         return {"messages-held": len(self._ready) + len(self._sent) + len(self._done), **self._counts}
@@ -289,7 +296,7 @@ class _Receiver(Generic[Handle]):
     def stop(self) -> None:
         """Acknowledge what Kafka has, give the rest back, and disconnect."""
         self._stop.set()
-        self._wake.set()
+        self._rouse()
         if self._thread.ident is not None:
             self._thread.join(_END_SECONDS)
         if self._thread.is_alive():
@@ -304,15 +311,19 @@ class _Receiver(Generic[Handle]):
             for each in moved:
                 del self._sent[each]
             self._done += moved
-        if moved and not self._wake.is_set():
+        if moved:
+            self._rouse()
+
+    def _rouse(self) -> None:
+        if not self._wake.is_set():
             self._wake.set()
+            self._task.wake()
 
     # Called by the thread.
 
     def wait(self, seconds: float) -> None:
         """Wait, at most so long, until there is something else to do."""
         self._wake.wait(seconds)
-        self._wake.clear()
 
     def _run(self) -> None:
         pauses = Backoff(_FIRST_PAUSE, self._limits.longest_pause)
@@ -344,6 +355,7 @@ class _Receiver(Generic[Handle]):
             self._context.wake()
 
     def _step(self) -> None:
+        self._wake.clear()
         if not self._connected:
             self._connection += 1
             self._connected = True  # also after an error, so that disconnect() is called
@@ -362,7 +374,7 @@ class _Receiver(Generic[Handle]):
             return
         seconds = min(_SHORT_SECONDS, self._limits.wait) if held else self._limits.wait
         messages = self._task.receive(min(self._limits.held - held, self._limits.messages), seconds)
-        dry = not messages and self._task.drained()
+        dry = not messages and not self._wake.is_set() and self._task.drained()
         with self._lock:
             # What is held may keep the system from sending more, and then the wait was a short one.
             self._dry = dry and not held

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from sluiceway.api import Message, QueueLimits, SourceRecord, queue_source
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.memory import MemorySourceContext
-from support.eventually import NEVER, eventually
+from support.eventually import LIMIT, NEVER, eventually
 from support.queue_server import GenerousSource, QueueServer, Source, record
 
 
@@ -90,6 +91,43 @@ def test_a_task_holds_no_more_messages_than_allowed() -> None:
             left -= len(records)
         eventually(lambda: len(server.acknowledged) == 50)
     assert 4 <= server.most_handed_out <= 7
+
+
+class PatientSource(GenerousSource):
+    """Waits for messages, and while it may have no more, until it is woken."""
+
+    def __init__(self, server: QueueServer, limits: QueueLimits) -> None:
+        super().__init__(server, limits)
+        self.woken = threading.Event()
+
+    def receive(self, most: int, seconds: float) -> Sequence[Message[int]]:
+        found = super().receive(most, 0.0)
+        if not found:
+            self.idle(seconds)
+        return found
+
+    def idle(self, seconds: float) -> None:
+        assert self.woken.wait(LIMIT), "nothing has woken the task"
+        self.woken.clear()
+
+    def wake(self) -> None:
+        self.woken.set()
+
+
+@pytest.mark.parametrize("held", [2, 10], ids=["which has as many as it may", "which waits for more"])
+def test_a_task_is_woken_to_acknowledge_to_pause_and_to_stop(held: int) -> None:
+    server = QueueServer("a1", "b1")
+    with running(PatientSource(server, QueueLimits(held=held))) as task:
+        first, second = polled(task, 2)
+        confirm(task, first)
+        eventually(lambda: server.acknowledged == ["a1"])
+        confirm(task, second)
+        eventually(lambda: server.acknowledged == ["a1", "b1"])
+        server.waiting.append("c1")
+        task.paused()
+        task.resumed()
+        assert [each.value for each in polled(task, 1)] == ["c1.0"]
+    assert server.waiting == deque(["c1"]), "what Kafka does not have is given back"
 
 
 def test_what_a_lost_connection_received_is_forgotten_and_read_again() -> None:

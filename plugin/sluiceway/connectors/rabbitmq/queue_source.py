@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -125,16 +124,8 @@ class RabbitQueueSourceTask(QueueSourceTask[int]):
         session = self._opened()
         if not self._consumers:
             self._consume(session)
-        if self._received:
-            session.run(0)
-        else:
-            self._wait(session, seconds)
+        session.run(0 if self._received else seconds)
         return [self._received.popleft() for _ in range(min(most, len(self._received)))]
-
-    def _wait(self, session: Session, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while not self._received and (left := end - time.monotonic()) > 0:
-            session.run(left)
 
     def _consume(self, session: Session) -> None:
         for queue in self._options.source.queues:
@@ -183,14 +174,12 @@ class RabbitQueueSourceTask(QueueSourceTask[int]):
     def paused(self) -> None:
         self._stays_paused = True
         super().paused()
-        self._wake()
 
     def resumed(self) -> None:
         self._stays_paused = False
         super().resumed()
-        self._wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         if (session := self._session) is not None:
             session.wake_threadsafe()
 
