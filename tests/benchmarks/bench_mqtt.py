@@ -119,7 +119,7 @@ class Bench:
 
 def main() -> None:
     options = beside_client.parser(__doc__, records=50_000, only="source,sink").parse_args()
-    with beside_client.beside_client(options) as beside, closing(MqttServer()) as server:
+    with beside_client.beside_client(options) as beside, closing(MqttServer(f"max_inflight_messages {WINDOW}\n")) as server:
         server.start()
         bench = Bench(server, beside)
         beside.compare({"source": bench.source, "sink": bench.sink})

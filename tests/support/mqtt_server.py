@@ -38,7 +38,8 @@ class MqttServer(LocalServer):
 
     name = "mqtt"
 
-    def __init__(self) -> None:
+    def __init__(self, more: str = "") -> None:
+        """``more`` are further lines of the broker's settings."""
         super().__init__()
         self.port = free_port(HOST)
         self.url = f"tcp://{HOST}:{self.port}"
@@ -48,7 +49,7 @@ class MqttServer(LocalServer):
         for each in ("rights", "passwords"):
             (self.folder / each).chmod(0o600)
         subprocess.run([programs / "mosquitto_passwd", "-U", self.folder / "passwords"], env=environment, check=True)
-        (self.folder / "settings").write_text(_SETTINGS.format(port=self.port, host=HOST, folder=self.folder))
+        (self.folder / "settings").write_text(_SETTINGS.format(port=self.port, host=HOST, folder=self.folder) + more)
         command = [programs.parent / "sbin/mosquitto", "-c", self.folder / "settings"]
         self._process = BackgroundProcess(self.name, list(map(str, command)), self.folder, env=environment)
 
