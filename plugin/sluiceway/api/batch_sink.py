@@ -164,6 +164,10 @@ class BatchSinkTask(SinkTask, Generic[Item]):
 
     def _take(self, batch: Sequence[_Pending[Item]], results: Sequence[WriteResult]) -> None:
         """Note what is done, report what was refused, and raise RetriableError if some must be written again."""
+        if isinstance(results, list) and results.count(DONE) == len(results) == len(batch):
+            self._done.update(position for _record, _item, position in batch)
+            self._attempts, self._backoff = 0, None
+            return
         given = list(results) if isinstance(results, Iterable) else []
         if len(given) != len(batch) or not all(isinstance(each, WriteResult) for each in given):
             told = f"{len(given)} results" if isinstance(results, Iterable) else type(results).__name__
@@ -215,12 +219,14 @@ class BatchSinkTask(SinkTask, Generic[Item]):
 
 def _positions(records: Sequence[SinkRecord]) -> list[_Position]:
     """Return what tells the records of a put apart: a transform may have made several of one message."""
-    counts: Counter[tuple[str, int, int]] = Counter()
+    first = [(each.original_topic, each.original_kafka_partition, each.original_kafka_offset, 0) for each in records]
+    if len(set(first)) == len(first):
+        return first
+    counts: Counter[_Position] = Counter()
     found: list[_Position] = []
-    for record in records:
-        message = record.original_topic, record.original_kafka_partition, record.original_kafka_offset
-        found.append((*message, counts[message]))
-        counts[message] += 1
+    for position in first:
+        found.append((*position[:3], counts[position]))
+        counts[position] += 1
     return found
 
 

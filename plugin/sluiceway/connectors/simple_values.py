@@ -31,11 +31,11 @@ def record_name(record: SinkRecord) -> str:
     return f"{record.topic}-{record.kafka_partition} at offset {record.kafka_offset}"
 
 
-def required_bytes(value: Any, where: str, what: str) -> bytes:
-    """Return a simple value as bytes. ``what`` names it and ``where`` its record in the DataError for any other value."""
+def required_bytes(value: Any, record: SinkRecord, what: str) -> bytes:
+    """Return a simple value of a record as bytes. Raises DataError for any other value, which ``what`` names."""
     if (found := simple_bytes(value)) is not None:
         return found
     raise DataError(
-        f"The {what} of {where} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
+        f"The {what} of {record_name(record)} is no text, bytes or number, but {type(value).__name__}. Use StringConverter or "
         "ByteArrayConverter, or take a part of it with ExtractField or Flatten."
     )

@@ -140,19 +140,24 @@ class KinesisSinkTask(RequestSinkTask[Put]):
         self._most_bytes = stream_state(client, self.account, self._options.stream).most_bytes
 
     def prepare(self, record: SinkRecord) -> Put | None:
-        where, nulls = record_name(record), self._options.nulls
+        nulls = self._options.nulls
         if record.value is None and nulls == _IGNORE:
             return None
         if record.value is None and nulls == _FAIL:
-            raise DataError(f"{where} has no value. {NULLS}={_IGNORE} leaves such records out, {_EMPTY} puts them without bytes.")
+            raise DataError(
+                f"{record_name(record)} has no value. {NULLS}={_IGNORE} leaves such records out, {_EMPTY} puts them "
+                "without bytes."
+            )
         try:
-            data = b"" if record.value is None else required_bytes(record.value, where, "value")
+            data = b"" if record.value is None else required_bytes(record.value, record, "value")
             key = partition_key_of(self._options.partition_key, record)
         except (UnicodeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{where} cannot be put into Kinesis: {error}") from error
+            raise DataError(f"{record_name(record)} cannot be put into Kinesis: {error}") from error
         size = len(data) + len(key.encode())
         if size > self._most_bytes and self._client is not None:
-            raise DataError(f"{where} has {size} bytes with its partition key, and the stream takes {self._most_bytes}.")
+            raise DataError(
+                f"{record_name(record)} has {size} bytes with its partition key, and the stream takes {self._most_bytes}."
+            )
         return Put(data, key, size)
 
     def size_of(self, item: Put) -> int:
@@ -179,16 +184,17 @@ def _result(answer: Mapping[str, Any]) -> WriteResult:
 
 def partition_key_of(template: str, record: SinkRecord) -> str:
     """Return the partition key of a record. Raises DataError for one that none can be."""
-    where = record_name(record)
     if record.key is None:
         template = template.replace(KEY_PLACEHOLDER, _WITHOUT_KEY)
     topic, partition = record.original_topic_partition
     found = template.replace(PARTITION_PLACEHOLDER, str(partition)).replace(OFFSET_PLACEHOLDER, str(record.original_kafka_offset))
     found = found.replace(TOPIC_PLACEHOLDER, topic)
     if KEY_PLACEHOLDER in found:
-        found = found.replace(KEY_PLACEHOLDER, required_bytes(record.key, where, "key").decode())
+        found = found.replace(KEY_PLACEHOLDER, required_bytes(record.key, record, "key").decode())
     if not 0 < len(found) <= _MOST_KEY:
-        raise DataError(f"{where} has a partition key of {len(found)} characters, and Kinesis takes 1 to {_MOST_KEY}.")
+        raise DataError(
+            f"{record_name(record)} has a partition key of {len(found)} characters, and Kinesis takes 1 to {_MOST_KEY}."
+        )
     return found
 
 

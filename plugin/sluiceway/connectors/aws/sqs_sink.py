@@ -166,30 +166,33 @@ class SqsSinkTask(RequestSinkTask[SqsMessage]):
         super().put(records)
 
     def prepare(self, record: SinkRecord) -> SqsMessage | None:
-        where = record_name(record)
         if record.value is None:
             if self._options.leaves_nulls_out:
                 return None
-            raise DataError(f"{where} has no value, and a message of SQS needs one. {NULLS}=ignore leaves such records out.")
+            raise DataError(
+                f"{record_name(record)} has no value, and a message of SQS needs one. {NULLS}=ignore leaves such records out."
+            )
         try:
-            body = required_bytes(record.value, where, "value").decode()
+            body = required_bytes(record.value, record, "value").decode()
             attributes = attributes_of(record) if self._options.headers else {}
             group, deduplication = (self._group(record), self._deduplication(record)) if self._is_fifo else ("", "")
         except (UnicodeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{where} cannot be sent to SQS, whose messages are texts: {error}") from error
+            raise DataError(f"{record_name(record)} cannot be sent to SQS, whose messages are texts: {error}") from error
         if not body or _NOT_ALLOWED.search(body):
-            raise DataError(f"{where} cannot be sent to SQS: its value is empty, or has a character that XML does not have.")
+            raise DataError(
+                f"{record_name(record)} cannot be sent to SQS: its value is empty, or has a character that XML does not have."
+            )
         size = len(body.encode()) + sum(map(_size_of, attributes.items()))
         most = MOST_BYTES if self._queue is None else self._queue.most_bytes
         if size > most:
-            raise DataError(f"{where} cannot be sent to SQS: it has {size} bytes, and the queue takes {most}.")
+            raise DataError(f"{record_name(record)} cannot be sent to SQS: it has {size} bytes, and the queue takes {most}.")
         return SqsMessage(body, attributes, size, group, deduplication)
 
     def _group(self, record: SinkRecord) -> str:
         topic, partition = record.original_topic_partition
         if not self._options.by_key or record.key is None:
             return id_of(f"{topic}-{partition}")
-        return id_of(required_bytes(record.key, record_name(record), "key").decode())
+        return id_of(required_bytes(record.key, record, "key").decode())
 
     def _deduplication(self, record: SinkRecord) -> str:
         topic, partition = record.original_topic_partition
@@ -235,21 +238,23 @@ def attributes_of(record: SinkRecord) -> dict[str, dict[str, Any]]:
         if name in OWN_HEADERS:
             continue
         what = f"The header {name[:200]!r}"
-        where = record_name(record)
         if not _ATTRIBUTE.fullmatch(name):
             raise DataError(
-                f"{what} of {where} cannot be an attribute of SQS: a name has letters, digits, '_', '-', and single dots within, "
-                f"and does not begin with AWS. Remove it with DropHeaders, or all with {HEADERS}=false."
+                f"{what} of {record_name(record)} cannot be an attribute of SQS: a name has letters, digits, '_', '-', "
+                f"and single dots within, and does not begin with AWS. Remove it with DropHeaders, or all with {HEADERS}=false."
             )
         if isinstance(value, (bytes, bytearray)):
             made = {"DataType": "Binary", "BinaryValue": bytes(value)}
         else:
-            written = "" if value is None else required_bytes(value, where, f"header {name}").decode()
+            written = "" if value is None else required_bytes(value, record, f"header {name}").decode()
             made = {"DataType": "String", "StringValue": written}
         if not next(iter([made[key] for key in made if key != "DataType"])) or _NOT_ALLOWED.search(
             str(made.get("StringValue", ""))
         ):
-            raise DataError(f"{what} of {where} is empty, or has a character that XML does not have. Remove it with DropHeaders.")
+            raise DataError(
+                f"{what} of {record_name(record)} is empty, or has a character that XML does not have. Remove it with "
+                "DropHeaders."
+            )
         found[name] = made
     if len(found) > _MOST_ATTRIBUTES:
         raise DataError(

@@ -135,24 +135,27 @@ class MqttSinkTask(BatchSinkTask[Publication]):
             raise DataError(f"{record_name(record)} cannot be published by MQTT: {error}") from error
 
     def _publication_of(self, record: SinkRecord) -> Publication:
-        options, where = self._options, record_name(record)
+        options = self._options
         topic = options.topic.replace(TOPIC_PLACEHOLDER, record.topic).replace(PARTITION_PLACEHOLDER, str(record.kafka_partition))
         if KEY_PLACEHOLDER in topic:
             if record.key is None:
-                raise DataError(f"{TOPIC} has {KEY_PLACEHOLDER}, and {where} has no key.")
+                raise DataError(f"{TOPIC} has {KEY_PLACEHOLDER}, and {record_name(record)} has no key.")
             try:
-                topic = topic.replace(KEY_PLACEHOLDER, required_bytes(record.key, where, "key").decode())
+                topic = topic.replace(KEY_PLACEHOLDER, required_bytes(record.key, record, "key").decode())
             except UnicodeDecodeError as error:
-                raise DataError(f"The key of {where} is not UTF-8 ({error}), and cannot be in {TOPIC}.") from error
+                raise DataError(f"The key of {record_name(record)} is not UTF-8 ({error}), and cannot be in {TOPIC}.") from error
         if set("+#\0") & set(topic) or len(topic.encode(errors="replace")) > _MOST_TOPIC_BYTES:
             raise DataError(
-                f"{where} cannot be published to {topic[:200]!r}: a topic of MQTT has no +, #, or NUL, and at most 64 KiB."
+                f"{record_name(record)} cannot be published to {topic[:200]!r}: a topic of MQTT has no +, #, or NUL, and at most "
+                "64 KiB."
             )
         if record.value is None and not options.retained:
-            raise DataError(f"{where} has no value. With {RETAINED}=true, it deletes the retained message of its topic.")
-        payload = b"" if record.value is None else required_bytes(record.value, where, "value")
+            raise DataError(
+                f"{record_name(record)} has no value. With {RETAINED}=true, it deletes the retained message of its topic."
+            )
+        payload = b"" if record.value is None else required_bytes(record.value, record, "value")
         if len(payload) > _MOST_PAYLOAD_BYTES:
-            raise DataError(f"{where} has {len(payload)} bytes, more than a message of MQTT can have.")
+            raise DataError(f"{record_name(record)} has {len(payload)} bytes, more than a message of MQTT can have.")
         return Publication(topic, payload)
 
     def order_key(self, item: Publication) -> Hashable:

@@ -131,18 +131,19 @@ class NatsSinkTask(BatchSinkTask[Publication]):
         super().put(records)
 
     def prepare(self, record: SinkRecord) -> Publication:
-        where = record_name(record)
         try:
             subject = filled_subject(self._options.subject, record)
             value = record.value
             if value is None:
-                raise DataError(f"{where} has no value, and a message needs one. Leave such records out with Filter.")
-            payload = required_bytes(value, where, "value")
+                raise DataError(
+                    f"{record_name(record)} has no value, and a message needs one. Leave such records out with Filter."
+                )
+            payload = required_bytes(value, record, "value")
             headers = [(MESSAGE_ID, self._id_of(record))]
             if self._options.headers:
                 headers += own_headers(record)
         except (UnicodeError, ValueError, ArithmeticError) as error:
-            raise DataError(f"{where} cannot be published to NATS: {error}") from error
+            raise DataError(f"{record_name(record)} cannot be published to NATS: {error}") from error
         return Publication(subject, payload, headers, len(payload) + size_of(headers))
 
     def _id_of(self, record: SinkRecord) -> str:
@@ -176,18 +177,19 @@ class NatsSinkTask(BatchSinkTask[Publication]):
 
 def filled_subject(template: str, record: SinkRecord) -> str:
     """Return the subject of a record's message. Raises DataError for one that cannot be published to."""
-    where = record_name(record)
     subject = template.replace(PARTITION_PLACEHOLDER, str(record.kafka_partition)).replace(TOPIC_PLACEHOLDER, record.topic)
     if KEY_PLACEHOLDER in template:
         if record.key is None:
-            raise DataError(f"{SUBJECT} has {KEY_PLACEHOLDER}, and {where} has no key.")
+            raise DataError(f"{SUBJECT} has {KEY_PLACEHOLDER}, and {record_name(record)} has no key.")
         try:
-            key = required_bytes(record.key, where, "key").decode()
+            key = required_bytes(record.key, record, "key").decode()
         except UnicodeDecodeError as error:
-            raise DataError(f"The key of {where} is not UTF-8 ({error}), and cannot be in {SUBJECT}.") from error
+            raise DataError(f"The key of {record_name(record)} is not UTF-8 ({error}), and cannot be in {SUBJECT}.") from error
         subject = subject.replace(KEY_PLACEHOLDER, key)
     if problem := subject_problem(subject):
-        raise DataError(f"{where} cannot be published to the subject {subject[:200]!r}: {problem}. Check {SUBJECT}.")
+        raise DataError(
+            f"{record_name(record)} cannot be published to the subject {subject[:200]!r}: {problem}. Check {SUBJECT}."
+        )
     return subject
 
 

@@ -341,7 +341,7 @@ def _bytes(value: Any, record: SinkRecord, what: str) -> bytes:
     """Return a simple value as the body of a message."""
     if value is None:
         raise DataError(f"{record_name(record)} has no {what}, and a message needs a body. Leave such records out with Filter.")
-    return required_bytes(value, record_name(record), what)
+    return required_bytes(value, record, what)
 
 
 class RabbitSinkConnector(RabbitConnector, SinkConnector):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import logging
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ COMMAND, KEY, SEPARATOR, IDS, MOST_LENGTH = (
 BATCH = "batch.size"
 TOPIC_PLACEHOLDER, PARTITION_PLACEHOLDER = "${topic}", "${partition}"
 _WRITES = "Writes"
+_KNOWN_KEYS = 1000
 _SMALLER_ID = "equal or smaller"
 
 
@@ -119,6 +121,10 @@ class SinkOptions:
     most_length: int | None
     limits: BatchLimits
 
+    def key_of(self, topic: str, partition: int) -> bytes:
+        """Return the key of a partition's records, without that of the record."""
+        return self.key.replace(TOPIC_PLACEHOLDER, topic).replace(PARTITION_PLACEHOLDER, str(partition)).encode()
+
 
 def sink_options(config: Mapping[str, str]) -> SinkOptions:
     """Return the options of a config. Raises ConfigError."""
@@ -172,6 +178,7 @@ class RedisSinkTask(BatchSinkTask[Write]):
         self.limits = options.limits
         self._numbers: dict[int, int] = {}  # of the records that transforms made of one, by the records' identities
         self._passed_over = 0
+        self._key = functools.lru_cache(_KNOWN_KEYS)(options.key_of)
         self._client = opened(options.server)
 
     def stop(self) -> None:
@@ -196,17 +203,17 @@ class RedisSinkTask(BatchSinkTask[Write]):
         topic, partition = record.topic, record.kafka_partition
         if options.ids_of_offsets:
             topic, partition = record.original_topic_partition
-        key = options.key.replace(TOPIC_PLACEHOLDER, topic).replace(PARTITION_PLACEHOLDER, str(partition)).encode()
+        key = self._key(topic, partition)
         if options.command.by_key:
             if record.key is None:
                 raise DataError(f"{COMMAND}={options.command.value} needs a key, and {record_name(record)} has none.")
-            key += options.separator.encode() + required_bytes(record.key, record_name(record), "key")
+            key += options.separator.encode() + required_bytes(record.key, record, "key")
             if record.value is None:
                 return Write(key, None)
         elif record.value is None:
             raise DataError(f"{COMMAND}={options.command.value} needs a value, and {record_name(record)} has none.")
         if options.command in (Command.SET, Command.RPUSH):
-            return Write(key, required_bytes(record.value, record_name(record), "value"))
+            return Write(key, required_bytes(record.value, record, "value"))
         fields = _fields(record)
         if not fields:
             raise DataError(f"{record_name(record)} has no fields with a value.")
@@ -299,14 +306,10 @@ class RedisSinkTask(BatchSinkTask[Write]):
 def _fields(record: SinkRecord) -> dict[bytes, bytes]:
     """Return the fields of a value that are not null."""
     value = record.value
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):  # Mapping alone takes its time
         raise DataError(f"The value of {record_name(record)} has no fields: it is {type(value).__name__}. HoistField makes one.")
     names: Any = [field.name for field in value.schema.fields] if isinstance(value, Struct) else value
-    return {
-        str(name).encode(): required_bytes(value[name], record_name(record), f"field {name}")
-        for name in names
-        if value[name] is not None
-    }
+    return {str(name).encode(): required_bytes(value[name], record, f"field {name}") for name in names if value[name] is not None}
 
 
 class RedisSinkConnector(RedisConnector, SinkConnector):
