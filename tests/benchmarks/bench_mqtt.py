@@ -4,7 +4,7 @@ The peer uses paho-mqtt as its documentation does, with MQTT 5 and QoS 1: it tak
 acknowledges by itself, or publishes with as many unacknowledged ones. Each round does one after the other with the same messages
 of 100 bytes; ratios are the medians of the rounds.
 
-Run: python tests/benchmarks/bench_mqtt.py [--records N] [--rounds N] [--only source,sink]
+Run: python tests/benchmarks/bench_mqtt.py [--records N, up to 65,000] [--rounds N] [--only source,sink]
 """
 
 from __future__ import annotations
