@@ -135,8 +135,9 @@ def test_killed_many_times_each_message_is_in_the_topic(
                 made.recovered(time.monotonic() - started)
                 time.sleep(chance.uniform(0, LONGEST))  # where to kill
                 if number % 4 == 0:
-                    # After a kill, RabbitMQ 3.10 may find a new stream no more, whoever asks.
-                    server.end(signal.SIGTERM if once else signal.SIGKILL)
+                    # After a kill, RabbitMQ 3.10 may find a new stream or quorum queue no more, whoever asks.
+                    is_new = once or (kind == "quorum" and number == 0)
+                    server.end(signal.SIGTERM if is_new else signal.SIGKILL)
                     time.sleep(chance.uniform(0, LONGEST))  # for which it is away
                     server.start()
                     assert task.alive
