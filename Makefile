@@ -180,7 +180,7 @@ test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 genera
 		tests/unit/runtime/transforms/test_column_chain.py tests/conformance/test_columns.py tests/conformance/test_transform_columns.py \
 		-k "columns or arrays or rows" -n 2 --timeout 3600 -p no:cacheprovider
 
-faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
+faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen (KILLS=20 AWAY=60)
 	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py \
 		tests/integration/test_shared_applications.py tests/integration/test_dead_letter_topic.py tests/integration/test_faulty_broker.py -p no:cacheprovider
 

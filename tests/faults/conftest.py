@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from support.faults.airflow_job import Job
     from support.stack import RunningStack
 
-#: What `make test` runs of the fault matrix; the rest is for `make faults`. tests/integration/test_exactly_once_failures.py kills
-#: tasks at the points of a commit in less time.
+#: What `make test` runs of the fault matrix beside tests with the mark ``slice``; the rest is for `make faults`.
+#: tests/integration/test_exactly_once_failures.py kills tasks at the points of a commit in less time.
 _SLICE = ("test_matrix.py", "test_rest.py")
 
 _TESTED = pytest.StashKey[list[tuple[int, ...]]]()
@@ -31,11 +31,13 @@ _TESTED = pytest.StashKey[list[tuple[int, ...]]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "matrix(*rows): the rows of the fault matrix that a test shows")
+    config.addinivalue_line("markers", "slice: a short test of a long module, for `make test`")
     config.stash[_TESTED] = []
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if not item.nodeid.removeprefix("tests/faults/").startswith(_SLICE):
+    in_slice = item.nodeid.removeprefix("tests/faults/").startswith(_SLICE) or item.get_closest_marker("slice")
+    if not in_slice:
         item.add_marker(pytest.mark.long)
     item.config.stash[_TESTED].append(shown_by(item))
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -25,8 +23,9 @@ from support.faults.proxy import TcpProxy
 from support.faults.rows import NewRow
 from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
 from support.kafka import Kafka
+from support.queues.publishers import Feeder
+from support.queues.sources import numbers_in
 from support.source_process import SourceProcess, task_config
-from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
 
@@ -54,36 +53,6 @@ def away(proxy: TcpProxy, chance: random.Random) -> None:
     proxy.drop()
     time.sleep(chance.uniform(0, LONGEST))  # for which it is away
     proxy.restore()
-
-
-class Feeder:
-    """A thread that sends rising numbers, each once. ``known`` has those that the server has taken."""
-
-    def __init__(self, send: Callable[[list[str]], object]) -> None:
-        self._send = send
-        self._stopping = threading.Event()
-        self.known: set[int] = set()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        number = 0
-        while not self._stopping.wait(0.1):
-            numbers = range(number, number + 10)
-            self._send(list(map(str, numbers)))
-            self.known.update(numbers)
-            number += 10
-
-    def __enter__(self) -> Feeder:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-
-
-def in_topic(bootstrap: str, topic: str) -> Counter[int]:
-    return Counter(int(message.value() or b"") for message in seen(bootstrap, topic))
 
 
 @pytest.mark.timeout(3600)
@@ -130,10 +99,10 @@ def test_killed_many_times_each_message_is_in_the_topic(
 
         def complete() -> bool:
             assert task.alive
-            return feeder.known <= set(in_topic(kafka_bootstrap, topic))
+            return feeder.known <= set(numbers_in(kafka_bootstrap, topic))
 
         eventually(complete, what="the last message")
-    found = in_topic(kafka_bootstrap, topic)
+    found = numbers_in(kafka_bootstrap, topic)
     made.seen = f"{found.total()} records of {len(feeder.known)} messages"
     made.lost, made.duplicated = len(feeder.known - set(found)), found.total() - len(found)
     assert feeder.known == set(found)

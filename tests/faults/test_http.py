@@ -11,7 +11,6 @@ import os
 import random
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -22,12 +21,13 @@ from sluiceway.stack.ports import free_port
 from support.eventually import LIMIT, eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
-from support.http_server import HOST, Answer, Collector, HttpServer, ItemList, Request
+from support.http_server import HOST, Collector, HttpServer
 from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
 from support.kafka import Kafka
 from support.listening_sources import JSON, post
+from support.queues.publishers import GrowingList
+from support.queues.sources import HttpSource, numbers_in
 from support.source_process import SourceProcess, task_config
-from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
 
@@ -41,38 +41,6 @@ PAGE = 20
 def server() -> Iterator[HttpServer]:
     with HttpServer() as started:
         yield started
-
-
-class Growing:
-    """A list that grows by a thread, with pages that take a moment, so that a kill meets a run."""
-
-    def __init__(self, *, newest_first: bool) -> None:
-        self.items = ItemList(size=PAGE, newest_first=newest_first)
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __call__(self, request: Request) -> Answer:
-        self._stopping.wait(0.02)
-        with self._lock:
-            return self.items(request)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(0.05):
-            with self._lock:
-                self.items.add(10)
-
-    def __enter__(self) -> Growing:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-
-
-def in_topic(bootstrap: str, topic: str) -> Counter[int]:
-    return Counter(int(json.loads(message.value() or b"")["id"]) for message in seen(bootstrap, topic))
 
 
 @pytest.mark.timeout(3600)
@@ -109,7 +77,7 @@ def test_killed_many_times_each_item_is_in_the_topic(
             "value.converter.schemas.enable": "false",
         },
     )
-    with Growing(newest_first=not once) as work:
+    with GrowingList(size=PAGE, newest_first=not once) as work:
         server.work = work
         for number in range(KILLS):
             started, before = time.monotonic(), kafka.count(topic)
@@ -123,15 +91,15 @@ def test_killed_many_times_each_item_is_in_the_topic(
                     time.sleep(chance.uniform(0, LONGEST))  # for which it is away
                     server.start()
                     assert task.alive
-    expected = set(range(len(work.items.items)))
+    expected = work.known
     with SourceProcess(config, worker) as task:
 
         def complete() -> bool:
             assert task.alive
-            return expected <= set(in_topic(kafka_bootstrap, topic))
+            return expected <= set(numbers_in(kafka_bootstrap, topic, HttpSource.number_of))
 
         eventually(complete, what="the last item")
-    found = in_topic(kafka_bootstrap, topic)
+    found = numbers_in(kafka_bootstrap, topic, HttpSource.number_of)
     made.seen = f"{found.total()} records of {len(expected)} items"
     made.lost, made.duplicated = len(expected - set(found)), found.total() - len(found)
     assert set(found) == expected
@@ -189,7 +157,7 @@ def test_killed_many_times_each_answered_webhook_is_in_the_topic(
                 assert task.alive
                 made.recovered(time.monotonic() - started)
                 time.sleep(chance.uniform(0, LONGEST))  # where to kill
-    found = in_topic(kafka_bootstrap, topic)
+    found = numbers_in(kafka_bootstrap, topic, HttpSource.number_of)
     made.seen = f"{found.total()} records of {sender.number} answered webhooks, {sender.retries} attempts without an answer"
     made.lost, made.duplicated = len(set(range(sender.number)) - set(found)), found.total() - len(found)
     assert set(range(sender.number)) <= set(found) <= set(range(sender.number + 1))

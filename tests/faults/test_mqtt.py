@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from sluiceway.connectors.mqtt import MqttSourceConnector
-from support.database import HOST
-from support.eventually import LIMIT, eventually
+from support.eventually import eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.kafka import Kafka
 from support.mqtt_server import MqttServer
+from support.queues.publishers import MqttPublisher
+from support.queues.sources import numbers_in
 from support.source_process import SourceProcess, task_config
 
 pytestmark = pytest.mark.kafka
@@ -40,38 +38,6 @@ def server() -> Iterator[MqttServer]:
     with closing(MqttServer()) as started:
         started.start()
         yield started
-
-
-class Publisher:
-    """A thread that publishes rising numbers. ``known`` counts those that the broker has for certain: all below it."""
-
-    def __init__(self, server: MqttServer, topic: str) -> None:
-        self._topic = topic
-        self._stopping = threading.Event()
-        self.known = 0
-        self._client = client = Client(CallbackAPIVersion.VERSION2, "publisher", protocol=MQTTProtocolVersion.MQTTv5)
-        client.connect(HOST, server.port)
-        client.loop_start()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(0.05):
-            batch = [self._client.publish(self._topic, b"%d" % number, 1) for number in range(self.known, self.known + 20)]
-            for each in batch:
-                while not each.is_published() and not self._stopping.is_set():
-                    each.wait_for_publish(0.1)  # the client publishes it again once the broker is there
-            if all(each.is_published() for each in batch):
-                self.known += len(batch)
-
-    def __enter__(self) -> Publisher:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-        self._client.disconnect()
-        self._client.loop_stop()
 
 
 @pytest.mark.timeout(3600)
@@ -100,9 +66,9 @@ def test_killed_many_times_each_message_is_in_the_topic(
     own = {"exactly.once.source.support": "disabled", "offset.flush.interval.ms": "200"}
     worker = {**exactly_once_worker(kafka.bootstrap, unique), **own}
     with SourceProcess(config, worker) as task:  # the session begins before the first message
-        eventually(lambda: _has_session(server, topic) or not task.alive, what="the session")
+        eventually(lambda: server.has_subscriber(f"sluiceway-{topic}-0") or not task.alive, what="the session")
         assert task.alive
-    with Publisher(server, topic) as publisher:
+    with MqttPublisher(server, topic) as publisher:
         for _ in range(KILLS):
             started, before = time.monotonic(), kafka.end(topic)
             with SourceProcess(config, worker) as task:
@@ -112,22 +78,17 @@ def test_killed_many_times_each_message_is_in_the_topic(
                 time.sleep(chance.uniform(0, LONGEST))  # where to kill
 
     def found() -> Counter[int]:
-        return Counter(int(message.value() or b"") for message in kafka.read_committed(topic))
+        return numbers_in(kafka_bootstrap, topic)
 
     with SourceProcess(config, worker) as task:
 
         def complete() -> bool:
             assert task.alive
-            return set(range(publisher.known)) <= set(found())
+            return publisher.known <= set(found())
 
         eventually(complete, what="the last message")
     numbers = found()
-    made.seen = f"{numbers.total()} records of {publisher.known} messages"
-    made.lost, made.duplicated = len(set(range(publisher.known)) - set(numbers)), numbers.total() - len(numbers)
+    made.seen = f"{numbers.total()} records of {len(publisher.known)} messages"
+    made.lost, made.duplicated = len(publisher.known - set(numbers)), numbers.total() - len(numbers)
     assert made.lost == 0
     assert made.duplicated <= HELD * (KILLS + 1)
-
-
-def _has_session(server: MqttServer, topic: str) -> bool:
-    log = (server.folder / "mqtt.log").read_text()
-    return f"New client connected from {HOST}" in log and f"sluiceway-{topic}-0" in log

@@ -6,30 +6,25 @@ acknowledgement and JetStream's, or before a stream's.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import random
 import signal
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
 
 import pytest
 from confluent_kafka import Producer
 
 from sluiceway.connectors.nats import NatsConsumerSourceConnector, NatsStreamSourceConnector
-from sluiceway.connectors.nats.session import Session
 from support.eventually import LIMIT, eventually
 from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
 from support.kafka import Kafka
 from support.nats_server import NatsServer
+from support.queues.publishers import NatsPublisher
+from support.queues.sources import numbers_in
 from support.source_process import SourceProcess, task_config
-from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
 
@@ -45,46 +40,6 @@ _ACK_WAIT = "3000"
 def server() -> Iterator[NatsServer]:
     with NatsServer() as started:
         yield started
-
-
-class Publisher:
-    """A thread that publishes rising numbers, each once. ``known`` has those that NATS has acknowledged."""
-
-    def __init__(self, server: NatsServer, stream: str) -> None:
-        self._server, self._stream = server, stream
-        self._stopping = threading.Event()
-        self.known: set[int] = set()
-        self.number = 0
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(0.1):
-            with suppress(OSError), closing(self._server.connect()) as session:  # NATS was killed
-                while not self._stopping.wait(0.02):
-                    numbers = range(self.number, self.number + 20)
-                    self.number += 20
-                    self.known.update(session.call(self._publish(session, numbers), 10.0))
-
-    async def _publish(self, session: Session, numbers: range) -> list[int]:
-        made = [session.client.request(self._stream, str(number).encode(), timeout=5.0) for number in numbers]
-        answers = await asyncio.gather(*made, return_exceptions=True)
-        return [
-            number
-            for number, answer in zip(numbers, answers, strict=True)
-            if not isinstance(answer, BaseException) and "error" not in json.loads(answer.data)
-        ]
-
-    def __enter__(self) -> Publisher:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-
-
-def in_topic(bootstrap: str, topic: str) -> Counter[int]:
-    return Counter(int(message.value() or b"") for message in seen(bootstrap, topic))
 
 
 @pytest.mark.timeout(3600)
@@ -114,7 +69,7 @@ def test_killed_many_times_each_message_is_in_the_topic(
         },
     )
     server.create(topic)
-    with Publisher(server, topic) as publisher:
+    with NatsPublisher(server, topic) as publisher:
         for number in range(KILLS):
             started, before = time.monotonic(), kafka.count(topic)
             with SourceProcess(config, worker) as task:
@@ -132,10 +87,10 @@ def test_killed_many_times_each_message_is_in_the_topic(
 
         def complete() -> bool:
             assert task.alive
-            return publisher.known <= set(in_topic(kafka_bootstrap, topic))
+            return publisher.known <= set(numbers_in(kafka_bootstrap, topic))
 
         eventually(complete, what="the last message")
-    found = in_topic(kafka_bootstrap, topic)
+    found = numbers_in(kafka_bootstrap, topic)
     made.seen = f"{found.total()} records of {len(publisher.known)} acknowledged messages"
     made.lost, made.duplicated = len(publisher.known - set(found)), found.total() - len(found)
     assert publisher.known <= set(found) <= set(range(publisher.number))

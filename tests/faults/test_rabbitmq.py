@@ -9,17 +9,14 @@ from __future__ import annotations
 import os
 import random
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from pika import BasicProperties
-from pika.exceptions import AMQPError
 
 from sluiceway.connectors.rabbitmq import RabbitQueueSourceConnector, RabbitStreamSourceConnector
 from support.eventually import LIMIT, eventually
@@ -27,9 +24,10 @@ from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
 from support.kafka import Kafka
+from support.queues.publishers import RabbitPublisher
+from support.queues.sources import numbers_in
 from support.rabbitmq_server import RabbitServer
 from support.source_process import SourceProcess, task_config
-from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
 
@@ -55,43 +53,6 @@ def new_topic(kafka_bootstrap: str, unique: Callable[[str], str]) -> Callable[[]
         return name
 
     return create
-
-
-class Publisher:
-    """A thread that publishes rising numbers, each once. ``known`` has those that RabbitMQ has confirmed."""
-
-    def __init__(self, server: RabbitServer, queue: str) -> None:
-        self._server, self._queue = server, queue
-        self._stopping = threading.Event()
-        self.known: set[int] = set()
-        self.number = 0
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(0.1):
-            with suppress(AMQPError, OSError):  # RabbitMQ was killed; whether it has the last one is not known
-                self._publish()
-
-    def _publish(self) -> None:
-        with closing(self._server.connect()) as connection:
-            channel = connection.channel()
-            channel.confirm_delivery()
-            while not self._stopping.wait(0.001):
-                number, self.number = self.number, self.number + 1
-                channel.basic_publish("", self._queue, str(number), BasicProperties(delivery_mode=2), mandatory=True)
-                self.known.add(number)
-
-    def __enter__(self) -> Publisher:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-
-
-def in_topic(bootstrap: str, topic: str) -> Counter[int]:
-    return Counter(int(message.value() or b"") for message in seen(bootstrap, topic))
 
 
 @pytest.mark.timeout(3600)
@@ -126,7 +87,7 @@ def test_killed_many_times_each_message_is_in_the_topic(
         },
     )
     server.declare(topic, kind)
-    with Publisher(server, topic) as publisher:
+    with RabbitPublisher(server, topic) as publisher:
         for number in range(KILLS):
             started, before = time.monotonic(), kafka.count(topic)
             with SourceProcess(config, worker) as task:
@@ -145,10 +106,10 @@ def test_killed_many_times_each_message_is_in_the_topic(
 
         def complete() -> bool:
             assert task.alive
-            return publisher.known <= set(in_topic(kafka_bootstrap, topic))
+            return publisher.known <= set(numbers_in(kafka_bootstrap, topic))
 
         eventually(complete, what="the last message")
-    found = in_topic(kafka_bootstrap, topic)
+    found = numbers_in(kafka_bootstrap, topic)
     made.seen = f"{found.total()} records of {len(publisher.known)} confirmed messages"
     made.lost, made.duplicated = len(publisher.known - set(found)), found.total() - len(found)
     assert publisher.known <= set(found) <= set(range(publisher.number))

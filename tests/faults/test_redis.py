@@ -10,7 +10,6 @@ import json
 import os
 import random
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from redis import Redis, RedisError
+from redis import Redis
 
 from sluiceway.api import SourceConnector
 from sluiceway.connectors.redis import RedisGroupSourceConnector, RedisStreamSourceConnector
@@ -29,9 +28,10 @@ from support.exactly_once import exactly_once_worker
 from support.faults.rows import NewRow
 from support.jdbc_sink import STATIC_MEMBER, TaskProcess, kill_at_random
 from support.kafka import Kafka
+from support.queues.publishers import RedisPublisher
+from support.queues.sources import RedisStreamSource, numbers_in
 from support.redis_server import RedisServer
 from support.source_process import SourceProcess, task_config
-from support.transactions import seen
 
 pytestmark = pytest.mark.kafka
 
@@ -64,46 +64,9 @@ def new_topic(kafka_bootstrap: str, unique: Callable[[str], str]) -> Callable[[i
     return create
 
 
-class Writer:
-    """A thread that adds entries with rising numbers. ``known`` has those that Redis took for certain."""
-
-    def __init__(self, url: str, stream: str) -> None:
-        self._url, self._stream = url, stream
-        self._stopping = threading.Event()
-        self.known: set[int] = set()
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        number = 0
-        with closing(Redis.from_url(self._url, retry=None)) as client:
-            while not self._stopping.wait(0.02):
-                batch = range(number, number + 10)
-                number += len(batch)
-                try:
-                    with client.pipeline() as pipeline:
-                        for each in batch:
-                            pipeline.xadd(self._stream, {"n": each})
-                        pipeline.execute()
-                except (RedisError, OSError):
-                    continue  # Redis was killed; whether it has written these is not known
-                self.known.update(batch)
-
-    def __enter__(self) -> Writer:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join(LIMIT)
-
-
 def entries(client: Redis, stream: str) -> list[int]:
     found: Any = client.xrange(stream)
     return [int(fields[b"n"]) for _id, fields in found]
-
-
-def in_topic(bootstrap: str, topic: str) -> list[int]:
-    return [int(json.loads(message.value() or b"")["body"]["n"]) for message in seen(bootstrap, topic)]
 
 
 @pytest.mark.timeout(3600)
@@ -136,7 +99,7 @@ def test_killed_many_times_each_entry_is_in_the_topic(
             **({} if once else {"redis.stream.held": str(HELD)}),
         },
     )
-    with Writer(server.url, topic) as writer:
+    with RedisPublisher(server.url, topic) as publisher:
         for number in range(KILLS):
             started, before = time.monotonic(), kafka.end(topic)
             with SourceProcess(config, worker) as task:
@@ -148,18 +111,22 @@ def test_killed_many_times_each_entry_is_in_the_topic(
                     server.end(signal.SIGKILL)
                     server.start()
                     assert task.alive
+
+    def found() -> Counter[int]:
+        return numbers_in(kafka_bootstrap, topic, RedisStreamSource.number_of)
+
     with SourceProcess(config, worker) as task:
 
         def complete() -> bool:
             assert task.alive
-            return writer.known <= set(in_topic(kafka_bootstrap, topic))
+            return publisher.known <= set(found())
 
         eventually(complete, what="the last entry")
     with closing(Redis.from_url(server.url)) as client:
-        found, given = Counter(in_topic(kafka_bootstrap, topic)), entries(client, topic)
-    made.seen = f"{found.total()} records of {len(given)} entries"
-    made.lost, made.duplicated = len(set(given) - set(found)), found.total() - len(found)
-    assert set(found) == set(given)
+        numbers, given = found(), entries(client, topic)
+    made.seen = f"{numbers.total()} records of {len(given)} entries"
+    made.lost, made.duplicated = len(set(given) - set(numbers)), numbers.total() - len(numbers)
+    assert set(numbers) == set(given)
     assert made.duplicated <= (0 if once else HELD * KILLS)
 
 

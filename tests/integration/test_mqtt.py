@@ -9,10 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from sluiceway.api import ExactlyOnceSupport, SinkRecord, SourceRecord
@@ -26,6 +23,7 @@ from sluiceway.testing import SinkConnectorContract, SourceConnectorContract
 from support.engine import RunningTask
 from support.eventually import LIMIT, eventually
 from support.kafka import Kafka
+from support.mqtt_peer import Peer
 from support.mqtt_server import MqttServer
 from support.sink_tasks import put_until_taken
 
@@ -44,43 +42,6 @@ def server() -> Iterator[MqttServer]:
 @pytest.fixture
 def topic(unique: Callable[[str], str]) -> str:
     return unique("topic")
-
-
-class Peer:
-    """A client of the broker beside the connectors. ``received`` has what came of the topics that it has subscribed to."""
-
-    def __init__(self, server: MqttServer, *filters: str) -> None:
-        self.received: list[tuple[str, bytes, bool]] = []
-        self._subscribed = threading.Event()
-        self._client = client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
-        client.max_queued_messages = 0
-        client.on_message = lambda *args: self.received.append((args[2].topic, args[2].payload, args[2].retain))
-        client.on_subscribe = lambda *_: self._subscribed.set()
-        client.connect("127.0.0.1", server.port)
-        client.loop_start()
-        if filters:
-            eventually(client.is_connected, what="the connection")
-            client.subscribe([(each, 1) for each in filters])
-            assert self._subscribed.wait(LIMIT)
-
-    def send(self, topic: str, *payloads: bytes, qos: int = 1, retain: bool = False, **properties: Any) -> None:
-        """Publish messages, and wait until the broker has them."""
-        more = None
-        if properties:
-            more = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-            for name, value in properties.items():
-                setattr(more, name, value)
-        for each in [self._client.publish(topic, payload, qos, retain, more) for payload in payloads]:
-            each.wait_for_publish(LIMIT)
-            assert each.is_published()
-
-    def payloads(self, count: int) -> list[bytes]:
-        eventually(lambda: len(self.received) >= count, what=f"{count} messages")
-        return [payload for _topic, payload, _retain in self.received]
-
-    def close(self) -> None:
-        self._client.disconnect()
-        self._client.loop_stop()
 
 
 @pytest.fixture

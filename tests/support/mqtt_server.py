@@ -23,6 +23,11 @@ password_file {folder}/passwords
 acl_file {folder}/rights
 max_packet_size 100000
 max_queued_messages 0
+log_type error
+log_type warning
+log_type notice
+log_type information
+log_type subscribe
 persistence true
 persistence_location {folder}/
 user root
@@ -64,6 +69,10 @@ class MqttServer(LocalServer):
         assert pid is not None, "the broker does not run"
         os.kill(pid, number)
         eventually(lambda: not self._process.is_running(), what="the end of the broker")
+
+    def has_subscriber(self, client: str) -> bool:
+        """Return whether a client has subscribed to something since the first start."""
+        return f": {client} 1 " in (self.folder / f"{self.name}.log").read_text()
 
     def _answers(self) -> bool:
         try:

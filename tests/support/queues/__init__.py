@@ -1,0 +1,1 @@
+"""Parts of the tests of queue connectors under faults: publishers, and each source and sink with its server."""
