@@ -49,7 +49,7 @@ def test_killed_many_times_each_item_is_in_the_topic(
     kafka_bootstrap: str, server: HttpServer, unique: Callable[[str], str], row: NewRow, chance: random.Random, direction: str
 ) -> None:
     kafka, once = Kafka(kafka_bootstrap), direction == "ASC"
-    topic = kafka.create(unique("http-fault"))
+    topic = kafka.create(unique("http-fault"), retention_ms="-1")  # items are of last January
     promised = "0 lost, 0 duplicated" if once else "0 lost, at most one run duplicated for each kill"
     made = row(
         f"2: HttpSource of a list ({direction}), {KILLS} kills -9 of the task, every fourth time the server is away", promised
@@ -143,7 +143,7 @@ def test_killed_many_times_each_answered_webhook_is_in_the_topic(
     kafka_bootstrap: str, unique: Callable[[str], str], row: NewRow, chance: random.Random
 ) -> None:
     kafka, port = Kafka(kafka_bootstrap), free_port(HOST)
-    topic = kafka.create(unique("http-fault"))
+    topic = kafka.create(unique("http-fault"), retention_ms="-1")  # items are of last January
     made = row(f"2: WebhookSource, {KILLS} kills -9 of the task", "0 lost, at most one duplicated for each kill")
     worker = {**exactly_once_worker(kafka_bootstrap, unique), "exactly.once.source.support": "disabled"}
     converters = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}

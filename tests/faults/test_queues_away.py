@@ -134,7 +134,10 @@ def test_a_source_waits_for_a_server_that_is_away(
 ) -> None:
     kafka, most = Kafka(kafka_bootstrap), 0 if SOURCES[kind].once else PREFETCH
     made = row(f"2: {kind}, its server restarted and away for {seconds:g} s", f"0 lost, at most {most} duplicated")
-    with closing(SOURCES[kind](kafka.create(unique("away")))) as source, source_task(source, kafka_bootstrap, unique) as task:
+    with (
+        closing(SOURCES[kind](kafka.create(unique("away"), retention_ms="-1"))) as source,
+        source_task(source, kafka_bootstrap, unique) as task,
+    ):
 
         def found() -> Counter[int]:
             return numbers_in(kafka_bootstrap, source.topic, source.number_of)
@@ -163,7 +166,7 @@ def test_a_sink_waits_for_a_server_that_is_away(
 ) -> None:
     kafka, most = Kafka(kafka_bootstrap), SINKS[kind].most_doubled
     made = row(f"2: {kind}, its server restarted and away for {seconds:g} s", f"0 lost, at most {most} duplicated")
-    with closing(SINKS[kind](kafka.create(unique("away")))) as sink, sink_task(sink, kafka_bootstrap) as task:
+    with closing(SINKS[kind](kafka.create(unique("away"), retention_ms="-1"))) as sink, sink_task(sink, kafka_bootstrap) as task:
         with KafkaFeeder(kafka_bootstrap, sink.topic, sink.key_of, sink.value_of) as publisher:
             eventually(lambda: written(kafka, sink) > 0, what="the first record that is written")
             be_away(task, sink, publisher, seconds)
@@ -186,7 +189,7 @@ def test_a_source_is_paused_for_longer_than_the_server_waits(
     kafka, most, pause = Kafka(kafka_bootstrap), 0 if SOURCES[kind].once else PREFETCH, 2.5 * SOURCES[kind].deadline
     made = row(f"2: {kind}, paused for {pause:g} s while it holds messages", f"0 lost, at most {most} duplicated")
     shut()
-    with closing(SOURCES[kind](kafka.create(unique("paused")), hasty=True)) as source:
+    with closing(SOURCES[kind](kafka.create(unique("paused"), retention_ms="-1"), hasty=True)) as source:
         source.shorten(monkeypatch)
         with source_task(source, kafka_bootstrap, unique, GATE) as task:
 
@@ -228,7 +231,7 @@ def test_a_sink_is_paused_for_longer_than_kafka_and_the_server_wait(
     made = row(f"2: {kind}, paused for {pause:g} s amid records", f"0 lost, at most {most} duplicated")
     deadline = str(int(KAFKA_DEADLINE * 1000))
     deadlines = {"consumer.override.session.timeout.ms": deadline, "consumer.override.max.poll.interval.ms": deadline}
-    made_sink = SINKS[kind](kafka.create(unique("paused")), hasty=True)
+    made_sink = SINKS[kind](kafka.create(unique("paused"), retention_ms="-1"), hasty=True)
     with closing(made_sink) as sink, sink_task(sink, kafka_bootstrap, deadlines) as task:
         with KafkaFeeder(kafka_bootstrap, sink.topic, sink.key_of, sink.value_of) as publisher:
             eventually(lambda: written(kafka, sink) > 0, what="the first record that is written")

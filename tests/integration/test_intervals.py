@@ -67,7 +67,7 @@ def _some_hours(chance: random.Random) -> list[Interval]:
 @pytest.fixture(scope="module")
 def filled(kafka: Kafka, unique: Callable[[str], str]) -> Hours:
     """A topic of three partitions with the records of a day, which are late and out of order."""
-    topic = kafka.create(unique("topic"), 3)
+    topic = kafka.create(unique("topic"), 3, retention_ms="-1")
     sent = fill(kafka.bootstrap, topic, 3, _DAY, 50, _LATENESS, random.Random(7))  # noqa: S311 (test data)
     times = {each.value: each.time for each in sent}
     of = belongings(sent, _DAY, _LATENESS)
@@ -138,7 +138,7 @@ def test_in_any_sequence_of_runs_clears_and_kills_each_record_is_moved_once(
 def test_rows_that_are_added_are_replaced_in_one_transaction(
     kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], table: LakeTable | DatabaseTable
 ) -> None:
-    topic = kafka.create(unique("topic"), 2)
+    topic = kafka.create(unique("topic"), 2, retention_ms="-1")
     fill(kafka.bootstrap, topic, 2, _HOURS[:3], 50, _LATENESS, random.Random(3))  # noqa: S311 (test data)
     rerun = {"airflow.interval.late": "rerun", "airflow.interval.rerun.within": "1h", "tasks.max": "2"}
     mover = _mover(worker, unique("sink"), topic, table, **rerun)
@@ -209,7 +209,7 @@ def test_records_over_a_change_of_summer_time_are_moved_once(
     if cron == "0 * * * *":
         assert {each.end - each.start for each in of_day} == {3_600_000}
     near = [each for each in of_day if abs(each.start - noon.int_timestamp * 1000) < 16 * 3_600_000][:8]
-    topic, target = kafka.create(unique("topic"), 2), ParquetFiles(tmp_path)
+    topic, target = kafka.create(unique("topic"), 2, retention_ms="-1"), ParquetFiles(tmp_path)
     sent = fill(kafka.bootstrap, topic, 2, near, 10, _LATENESS, random.Random(7))  # noqa: S311 (test data)
     mover = _mover(worker, unique("sink"), topic, target)
     entries = [mover.move(each, str(each)) for each in near]
@@ -248,7 +248,7 @@ def test_late_records_go_to_the_dead_letter_queue_if_asked(
 def test_a_run_waits_for_the_records_of_an_open_transaction(
     kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    topic, target = kafka.create(unique("topic")), ParquetFiles(tmp_path)
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
     mover = _mover(worker, unique("sink"), topic, target, **{"consumer.override.isolation.level": "read_committed"})
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": unique("transaction")})
     producer.init_transactions()
@@ -273,7 +273,7 @@ def test_a_run_waits_for_the_records_of_an_open_transaction(
 def test_files_are_not_replaced_by_what_retention_has_left(
     kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    topic, target = kafka.create(unique("topic")), ParquetFiles(tmp_path)
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
     fill(kafka.bootstrap, topic, 1, _HOURS[:1], 5, 1000, random.Random(1))  # noqa: S311 (test data)
     mover = _mover(worker, unique("sink"), topic, target)
     assert mover.move(_HOURS[0], "run") is not None
@@ -288,7 +288,7 @@ def test_files_are_not_replaced_by_what_retention_has_left(
 def test_records_that_come_while_an_interval_is_moved_are_not_its_own(
     kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    topic, target = kafka.create(unique("topic")), ParquetFiles(tmp_path)
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
     fill(kafka.bootstrap, topic, 1, _HOURS[:2], 5, 1000, random.Random(1))  # noqa: S311 (test data)
     mover = _mover(worker, unique("sink"), topic, target)
     begun = mover.begin(_HOURS[1], "run")
@@ -304,7 +304,7 @@ def test_records_that_come_while_an_interval_is_moved_are_not_its_own(
 @pytest.fixture
 def own_topic(kafka: Kafka, unique: Callable[[str], str]) -> str:
     """A topic with three records in the first hour."""
-    topic = kafka.create(unique("topic"), message_timestamp_after_max_ms=str(2**62))
+    topic = kafka.create(unique("topic"), retention_ms="-1", message_timestamp_after_max_ms=str(2**62))
     _produce(kafka, topic, "first", _HOURS[0])
     return topic
 
@@ -317,7 +317,7 @@ def _produce(kafka: Kafka, topic: str, name: str, hour: Interval, count: int = 3
 def test_a_field_has_the_times_of_records(
     kafka: Kafka, worker: WorkerConfig, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    topic, target = kafka.create(unique("topic")), ParquetFiles(tmp_path)
+    topic, target = kafka.create(unique("topic"), retention_ms="-1"), ParquetFiles(tmp_path)
     minutes = {"early": 5, "at the end": 58, "late": 30}
     for number, hour in enumerate(_HOURS[:3]):
         for name, minute in minutes.items():
@@ -374,7 +374,7 @@ def test_late_records_of_a_topic_that_comes_later_are_moved_by_the_next_run(
     begun = mover.begin(_HOURS[0], "without a topic")
     assert isinstance(begun, IntervalConnector)
     assert mover.runs.end(begun.name, None).records == 0
-    kafka.create(topic)
+    kafka.create(topic, retention_ms="-1")
     _produce(kafka, topic, "late", _HOURS[0])
     _produce(kafka, topic, "in-time", _HOURS[1])
     entry = mover.move(_HOURS[1], "next")
@@ -391,7 +391,7 @@ def test_the_closings_of_a_deleted_topic_do_not_hold_for_one_of_its_name(
     before = target.written()
     kafka.admin.delete_topics([own_topic])[own_topic].result(LIMIT)
     eventually(lambda: own_topic not in kafka.admin.list_topics(timeout=10).topics, what="the end of the topic")
-    eventually(lambda: kafka.create(own_topic), what="a topic of the same name")
+    eventually(lambda: kafka.create(own_topic, retention_ms="-1"), what="a topic of the same name")
     kafka.produce(own_topic, json_of("again"), timestamp=_HOURS[1].start)
     entry = mover.move(_HOURS[1], "next")
     assert entry is not None

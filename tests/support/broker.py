@@ -21,7 +21,6 @@ READY_SECONDS = LIMIT
 #: The environment variable with the run's folder, inherited by xdist workers. Each broker has a folder in it.
 FOLDER_VARIABLE = "SLUICEWAY_TEST_BROKER_DIR"
 
-_PROPERTIES = {"log.retention.ms": "-1"}  # records have times of the past; a broker looks at them every five minutes
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1"  # a broker of some minutes does not repay the optimizing compiler
 
 
@@ -51,5 +50,4 @@ def stop_all(folder: str | Path) -> None:
 def shared_bootstrap() -> str:
     """Return the address of this worker's broker; the first call starts it."""
     folder = Path(os.environ[FOLDER_VARIABLE], os.environ.get("PYTEST_XDIST_WORKER", "main"))
-    broker = EmbeddedBroker(folder, properties=_PROPERTIES)
-    return broker.start(progress=lambda line: print(line, file=sys.stderr), timeout=READY_SECONDS)
+    return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr), timeout=READY_SECONDS)

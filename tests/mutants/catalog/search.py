@@ -68,7 +68,7 @@ MUTANTS = (
     Mutant(
         "batch-siblings",
         _KIT,
-        "        counts[message] += 1\n",
+        "        counts[position] += 1\n",
         "        pass\n",
         "Of the records that a transform made of one message, only the first is written.",
         tests=_KIT_TESTS,
