@@ -191,6 +191,7 @@ class NatsStreamSource(NatsSystem, Source):
 class NatsConsumerSource(NatsStreamSource):
     connector = NatsConsumerSourceConnector
     once = False
+    crash = signal.SIGTERM  # a server that is killed forgets acknowledgements that it has shown
 
     @property
     def config(self) -> dict[str, str]:

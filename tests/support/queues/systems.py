@@ -27,6 +27,8 @@ class System(abc.ABC):
     """Whether the server, once restarted, loses messages that come before its client has connected again."""
     is_slow: ClassVar[bool] = False
     """Whether the server takes long for many messages, so that they must not pile up while it is away."""
+    crash: ClassVar[signal.Signals] = signal.SIGKILL
+    """The signal that ends the server."""
 
     def __init__(self, topic: str, *, hasty: bool = False) -> None:
         """Start the server for a topic of Kafka. ``hasty``: with short deadlines."""
@@ -50,7 +52,6 @@ class System(abc.ABC):
 
 class RabbitSystem(System):
     says = "RabbitMQ at 127.0.0.1"
-    crash = signal.SIGKILL
 
     def start(self) -> None:
         self.server = RabbitServer(consumer_timeout=self.deadline if self.hasty else 1800)
@@ -85,7 +86,7 @@ class RedisSystem(System):
             self.client.config_set("timeout", int(self.deadline))  # after which an idle client is disconnected
 
     def away(self) -> None:
-        self.server.end(signal.SIGKILL)
+        self.server.end(self.crash)
 
     def back(self) -> None:
         self.server.start()
@@ -103,7 +104,7 @@ class NatsSystem(System):
         self.server.start()
 
     def away(self) -> None:
-        self.server.end(signal.SIGKILL)
+        self.server.end(self.crash)
 
     def back(self) -> None:
         self.server.start()
