@@ -87,6 +87,8 @@ class RabbitQueueSource(RabbitSystem, Source):
     connector: ClassVar[type[SourceConnector]] = RabbitQueueSourceConnector
     deadline = 5.0
     kind: ClassVar[str] = "classic"
+    # RabbitMQ 3.10 that is killed forgets the newest acknowledgements, and may find a new quorum queue or stream no more.
+    crash = signal.SIGTERM
 
     def start(self) -> None:
         super().start()
@@ -113,14 +115,12 @@ class RabbitQueueSource(RabbitSystem, Source):
 
 class RabbitQuorumSource(RabbitQueueSource):
     kind = "quorum"
-    crash = signal.SIGTERM  # after a kill, RabbitMQ 3.10 may have lost the name of the log of a new quorum queue, and starts none
 
 
 class RabbitStreamSource(RabbitQueueSource):
     connector = RabbitStreamSourceConnector
     once = True
     kind = "stream"
-    crash = signal.SIGTERM  # after a kill, RabbitMQ 3.10 may find a new stream no more, whoever asks
 
 
 class RedisStreamSource(RedisSystem, Source):
