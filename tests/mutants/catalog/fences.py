@@ -317,7 +317,7 @@ MUTANTS = (
     Mutant(
         "fence-create-namespace",
         "connectors/iceberg/store.py",
-        "if not catalog.namespace_exists(name):",
+        "if not is_conflict(error) or not catalog.namespace_exists(name):",
         "if True:",
         "Of two tasks that create the first table of an Iceberg namespace in an SQL catalog, one fails.",
         tests=("tests/integration/test_table_creation.py",),
@@ -325,7 +325,8 @@ MUTANTS = (
     Mutant(
         "fence-create-catalog",
         "connectors/iceberg/store.py",
-        "                if not _has_tables(uri):\n                    raise",
+        "                if error.statement is None or not _has_tables(uri):  # without a statement, it is the connection's error\n"
+        "                    raise",
         "                raise",
         "Of two tasks that create an SQL catalog's own tables in PostgreSQL, one fails.",
         tests=("tests/integration/test_table_creation.py",),

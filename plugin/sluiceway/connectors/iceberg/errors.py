@@ -42,6 +42,11 @@ def is_login(error: BaseException | None) -> bool:
     return isinstance(error, _LOGIN)
 
 
+def is_conflict(error: Exception) -> bool:
+    """Return whether an SQL catalog's error says that another client has written the same since PyIceberg looked for it."""
+    return type(error).__module__.startswith("sqlalchemy.") and type(error).__name__ == "IntegrityError"
+
+
 @contextmanager
 def committing(what: str) -> Iterator[None]:
     """Raise ConflictingCommitError if a commit had no effect because of another, and UnknownOutcomeError if it may have had."""

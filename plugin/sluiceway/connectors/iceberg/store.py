@@ -21,7 +21,7 @@ from pyiceberg.utils.config import Config
 
 from sluiceway.connectors.iceberg.catalog import catalog_properties
 from sluiceway.connectors.iceberg.config import URI
-from sluiceway.connectors.iceberg.errors import reaching
+from sluiceway.connectors.iceberg.errors import is_conflict, reaching
 from sluiceway.connectors.iceberg.partitions import partition_transforms
 from sluiceway.connectors.iceberg.table import IcebergTable
 from sluiceway.connectors.iceberg.types import column_type, widens
@@ -84,11 +84,13 @@ class OpenedCatalog:
 
     def _sql_catalog(self, uri: str) -> Catalog:
         """Load an SQL catalog. Of tasks that create its two tables at once, all but one get an error for each table."""
+        from sqlalchemy.exc import DBAPIError
+
         for _ in range(2):
             try:
                 return load_catalog(self._name, **self._properties)
-            except Exception:
-                if not _has_tables(uri):
+            except DBAPIError as error:
+                if error.statement is None or not _has_tables(uri):  # without a statement, it is the connection's error
                     raise
         return load_catalog(self._name, **self._properties)
 
@@ -116,8 +118,8 @@ def _create_namespace(catalog: Catalog, name: str) -> None:
         catalog.create_namespace(name)
     except NamespaceAlreadyExistsError:
         pass
-    except Exception:  # an SQL catalog's, if another task has created it since PyIceberg looked for it
-        if not catalog.namespace_exists(name):
+    except Exception as error:
+        if not is_conflict(error) or not catalog.namespace_exists(name):
             raise
 
 
