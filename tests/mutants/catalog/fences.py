@@ -325,7 +325,7 @@ MUTANTS = (
     Mutant(
         "fence-create-catalog",
         "connectors/iceberg/store.py",
-        "                if error.statement is None or not _has_tables(uri):  # without a statement, it is the connection's error\n"
+        "                if error.statement is None or not _has_tables(uri):  # without one, it is the connection's\n"
         "                    raise",
         "                raise",
         "Of two tasks that create an SQL catalog's own tables in PostgreSQL, one fails.",

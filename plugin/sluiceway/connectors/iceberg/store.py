@@ -90,7 +90,7 @@ class OpenedCatalog:
             try:
                 return load_catalog(self._name, **self._properties)
             except DBAPIError as error:
-                if error.statement is None or not _has_tables(uri):  # without a statement, it is the connection's error
+                if error.statement is None or not _has_tables(uri):  # without one, it is the connection's
                     raise
         return load_catalog(self._name, **self._properties)
 
