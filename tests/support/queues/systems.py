@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import signal
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from support.aws_server import AwsServer
 from support.database import HOST
@@ -27,6 +27,8 @@ class System(abc.ABC):
     """Whether the server, once restarted, loses messages that come before its client has connected again."""
     is_slow: ClassVar[bool] = False
     """Whether the server takes long for many messages, so that they must not pile up while it is away."""
+    crash: ClassVar[signal.Signals] = signal.SIGKILL
+    """The signal that ends the server."""
 
     def __init__(self, topic: str, *, hasty: bool = False) -> None:
         """Start the server for a topic of Kafka. ``hasty``: with short deadlines."""
@@ -48,17 +50,12 @@ class System(abc.ABC):
     def close(self) -> None: ...
 
 
-class Restarted(Protocol):
-    def start(self) -> None: ...
-    def end(self, number: signal.Signals, /) -> None: ...
-    def close(self) -> None: ...
+class RabbitSystem(System):
+    says = "RabbitMQ at 127.0.0.1"
 
-
-class RestartedSystem(System):
-    """A server that ends by a signal, and starts again with what it has on its disk."""
-
-    crash: ClassVar[signal.Signals] = signal.SIGKILL
-    server: Restarted
+    def start(self) -> None:
+        self.server = RabbitServer(consumer_timeout=self.deadline if self.hasty else 1800)
+        self.server.start()
 
     def away(self) -> None:
         self.server.end(self.crash)
@@ -69,15 +66,6 @@ class RestartedSystem(System):
     def close(self) -> None:
         self.server.close()
 
-
-class RabbitSystem(RestartedSystem):
-    says = "RabbitMQ at 127.0.0.1"
-    server: RabbitServer
-
-    def start(self) -> None:
-        self.server = RabbitServer(consumer_timeout=self.deadline if self.hasty else 1800)
-        self.server.start()
-
     @property
     def connection(self) -> dict[str, str]:
         """The keys of the connection."""
@@ -85,9 +73,8 @@ class RabbitSystem(RestartedSystem):
         return {**self.server.config, "rabbitmq.network.recovery.interval.ms": "1000", **heartbeat}
 
 
-class RedisSystem(RestartedSystem):
+class RedisSystem(System):
     says = "Redis at redis://127.0.0.1"
-    server: RedisServer
 
     def start(self) -> None:
         from redis import Redis
@@ -98,18 +85,32 @@ class RedisSystem(RestartedSystem):
         if self.hasty:
             self.client.config_set("timeout", int(self.deadline))  # after which an idle client is disconnected
 
+    def away(self) -> None:
+        self.server.end(self.crash)
+
+    def back(self) -> None:
+        self.server.start()
+
     def close(self) -> None:
         self.client.close()
-        super().close()
+        self.server.close()
 
 
-class NatsSystem(RestartedSystem):
+class NatsSystem(System):
     says = "NATS at 127.0.0.1"
-    server: NatsServer
 
     def start(self) -> None:
         self.server = NatsServer()
         self.server.start()
+
+    def away(self) -> None:
+        self.server.end(self.crash)
+
+    def back(self) -> None:
+        self.server.start()
+
+    def close(self) -> None:
+        self.server.close()
 
     @property
     def connection(self) -> dict[str, str]:
@@ -117,14 +118,21 @@ class NatsSystem(RestartedSystem):
         return {**self.server.config, "nats.reconnect.max.ms": "1000"}
 
 
-class MqttSystem(RestartedSystem):
+class MqttSystem(System):
     says = "MQTT broker"
-    crash = signal.SIGTERM  # by which it saves sessions and messages
-    server: MqttServer
 
     def start(self) -> None:
         self.server = MqttServer()
         self.server.start()
+
+    def away(self) -> None:
+        self.server.end()  # it saves sessions and messages
+
+    def back(self) -> None:
+        self.server.start()
+
+    def close(self) -> None:
+        self.server.close()
 
     @property
     def connection(self) -> dict[str, str]:
